@@ -1,0 +1,472 @@
+//! What a step wants done, as commands, in the order in which they may become visible: first
+//! the writes, all in one commit; then sends, replies and notices.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_wire::{
+    AgentId, AttemptSecret, Category, ExecutionId, FunctionKind, FunctionName, Lane, RunId,
+    SecretHash, Status, Timestamp,
+};
+
+use crate::event::{AttemptKey, Callback, Cancel, InstanceKey, Submission, TreeCancel, Waiter};
+use crate::liveness::InstanceFacts;
+use crate::refusal::Refusal;
+use crate::row::{
+    AgentRow, AttemptOutcome, AttemptRow, EventRow, ExecutionRow, Function, InstanceRow, KeyRow,
+    Payload, PayloadKind, QueueKey, RunRow,
+};
+
+/// Everything a step, or a batch of steps, wants done.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// To be committed together, in this order.
+    pub writes: Vec<Write>,
+    /// To be read, now; does not wait for the commit.
+    pub loads: Vec<Load>,
+    /// To go out after the commit.
+    pub sends: Vec<Send>,
+    /// To be answered after the commit.
+    pub replies: Vec<(Waiter, Reply)>,
+    /// To be told after the commit.
+    pub notices: Vec<Notice>,
+}
+
+impl Effects {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+            && self.loads.is_empty()
+            && self.sends.is_empty()
+            && self.replies.is_empty()
+            && self.notices.is_empty()
+    }
+}
+
+/// One row change. Each is one fixed statement in a store.
+#[derive(Debug, Clone)]
+pub enum Write {
+    /// A new execution.
+    InsertExecution(Box<ExecutionRow>),
+    /// A change of an execution.
+    UpdateExecution {
+        /// Which.
+        id: ExecutionId,
+        /// What changes.
+        change: ExecutionChange,
+    },
+    /// A new attempt.
+    InsertAttempt(Box<AttemptRow>),
+    /// The agent took it: 202, or a later sign.
+    AcceptAttempt {
+        /// Which.
+        attempt: AttemptKey,
+        /// When.
+        at: Timestamp,
+    },
+    /// The end of an attempt.
+    EndAttempt {
+        /// Which.
+        attempt: AttemptKey,
+        /// When.
+        at: Timestamp,
+        /// How.
+        outcome: AttemptOutcome,
+        /// The error or answer behind it.
+        evidence: Option<Payload>,
+    },
+    /// A payload of up to 64 KiB; larger ones were stored before the event.
+    PutPayload {
+        /// Whose.
+        execution: ExecutionId,
+        /// What.
+        kind: PayloadKind,
+        /// The bytes.
+        bytes: Payload,
+    },
+    /// A new or changed agent.
+    PutAgent(Box<AgentRow>),
+    /// A new or changed instance.
+    PutInstance(Box<InstanceRow>),
+    /// A new or changed mark on a run.
+    PutRun(Box<RunRow>),
+    /// An idempotency key.
+    InsertKey(Box<KeyRow>),
+    /// A line of the event sequence.
+    InsertEvent(Box<EventRow>),
+    /// Why nothing is dispatched at all; `None` lifts it.
+    SetHold(Option<Arc<str>>),
+}
+
+/// What changes in an execution's row.
+#[derive(Debug, Clone)]
+pub enum ExecutionChange {
+    /// Handed to an instance: running, no reason.
+    Started {
+        /// The attempt's number.
+        attempt: u32,
+        /// When the first attempt started.
+        started_at: Timestamp,
+        /// Since when the clock runs.
+        clock_from: Timestamp,
+        /// Active time so far.
+        active_us: i64,
+        /// Started over the cap.
+        over_cap: bool,
+        /// The agents it now holds slots on, itself included.
+        holds: Vec<AgentId>,
+    },
+    /// A dial failed and is absorbed: running, `awaiting_agent_restart`.
+    Absorbed {
+        /// When it gives up.
+        until: Timestamp,
+        /// When it was first dispatched.
+        started_at: Timestamp,
+        /// Since when the clock runs.
+        clock_from: Timestamp,
+    },
+    /// It ended. The queue, absorption and clock marks come off.
+    Ended(Box<Ending>),
+    /// An outcome came after the end.
+    Late {
+        /// Which status it claimed.
+        status: Status,
+    },
+    /// An observed execution's own name, first heard after its end was inferred.
+    Usage(Payload),
+}
+
+/// The end of an execution.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// A terminal status.
+    pub status: Status,
+    /// The finer word.
+    pub reason: Option<Arc<str>>,
+    /// Why it failed.
+    pub category: Option<Category>,
+    /// The agent's text.
+    pub error: Option<Payload>,
+    /// The status a failed sync call answers with.
+    pub http_status: Option<u16>,
+    /// When.
+    pub at: Timestamp,
+    /// Active time.
+    pub active_us: i64,
+    /// Size of the result.
+    pub result_size: Option<u64>,
+    /// Usage as JSON.
+    pub usage: Option<Payload>,
+}
+
+/// Something the engine needs and does not hold.
+#[derive(Debug)]
+pub enum Load {
+    /// Fill `known`, then hand the submission in again.
+    Submission(Box<Submission>),
+    /// Read the row, then hand the callback in again.
+    Callback(Box<Callback>),
+    /// Read the row, then hand the wish in again.
+    Cancel(Box<Cancel>),
+    /// Read run and queued members, then hand the wish in again.
+    Tree(Box<TreeCancel>),
+    /// Read the next entries of a queue.
+    Window {
+        /// Whose.
+        agent: AgentId,
+        /// After which entry; `None` from the start.
+        after: Option<QueueKey>,
+        /// How many.
+        limit: usize,
+    },
+}
+
+/// Something that leaves the process.
+#[derive(Debug, Clone)]
+pub enum Send {
+    /// A call to an agent.
+    Dispatch(Box<Dispatch>),
+    /// Tells an agent that an execution was cancelled.
+    TellCancel(Box<TellCancel>),
+    /// Dials an address until told otherwise? No: once, after a wait.
+    Dial {
+        /// Which instance.
+        key: InstanceKey,
+        /// Which address.
+        base_url: Arc<str>,
+        /// How long to wait first.
+        after: Duration,
+    },
+    /// Asks an instance for its `/health`.
+    Probe {
+        /// Which instance.
+        key: InstanceKey,
+        /// Which address.
+        base_url: Arc<str>,
+    },
+    /// Closes idle connections to an instance.
+    CloseIdle(InstanceKey),
+}
+
+/// Everything a dispatcher needs for one call.
+#[derive(Debug, Clone)]
+pub struct Dispatch {
+    /// The attempt.
+    pub attempt: AttemptKey,
+    /// Its secret.
+    pub secret: AttemptSecret,
+    /// The run.
+    pub run: RunId,
+    /// The root of the run.
+    pub root: ExecutionId,
+    /// The caller, as an execution id without secret.
+    pub parent: Option<ExecutionId>,
+    /// The instance.
+    pub to: InstanceKey,
+    /// Its address.
+    pub base_url: Arc<str>,
+    /// The function.
+    pub function: FunctionName,
+    /// What it was registered as: decides the path.
+    pub kind: FunctionKind,
+    /// The input; `None` when it must be read from the store.
+    pub input: Option<Payload>,
+    /// `X-Session-ID`.
+    pub session: Option<Arc<str>>,
+    /// `X-Actor-ID`.
+    pub actor: Option<Arc<str>>,
+    /// W3C `traceparent`.
+    pub traceparent: Option<Arc<str>>,
+    /// How long the exchange may take.
+    pub call_timeout: Duration,
+}
+
+/// Everything needed to tell an agent of a cancel.
+#[derive(Debug, Clone)]
+pub struct TellCancel {
+    /// The attempt.
+    pub attempt: AttemptKey,
+    /// Its secret: the agent knows the execution by the whole attempt id.
+    pub secret: AttemptSecret,
+    /// The run.
+    pub run: RunId,
+    /// The instance.
+    pub to: InstanceKey,
+    /// Its address.
+    pub base_url: Arc<str>,
+    /// What kind of function; skills cannot be cancelled.
+    pub kind: FunctionKind,
+    /// Why.
+    pub reason: Arc<str>,
+}
+
+/// An answer to a waiter.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// Not taken; nothing was written.
+    Refused(Refusal),
+    /// Taken: the async lanes' 202.
+    Accepted(Box<Receipt>),
+    /// A sync caller's execution ended, or an idempotent repeat found it ended.
+    Ended(Box<ExecutionView>),
+    /// A sync caller waited as long as it may; the execution goes on.
+    StillRunning {
+        /// Which.
+        execution: ExecutionId,
+        /// Its run.
+        run: RunId,
+        /// The plane is shutting down.
+        shutdown: bool,
+    },
+    /// A callback was taken.
+    CallbackTaken,
+    /// A callback said what was known already.
+    CallbackRepeated,
+    /// A callback contradicts the end; kept as a late outcome.
+    CallbackLate {
+        /// The status that stands.
+        status: Status,
+    },
+    /// No such execution.
+    UnknownExecution,
+    /// The sender does not prove that it has the attempt.
+    WrongAttempt,
+    /// A registration was taken.
+    Registered {
+        /// The address the plane calls.
+        base_url: Arc<str>,
+    },
+    /// A cancel was taken.
+    Cancelled {
+        /// Executions that ended by it.
+        ended: Vec<ExecutionId>,
+        /// Attempts that are being told.
+        told: u32,
+    },
+    /// It had ended before.
+    AlreadyEnded {
+        /// How.
+        status: Status,
+    },
+    /// No such run.
+    UnknownRun,
+    /// No such agent.
+    UnknownAgent,
+    /// Done; nothing more to say.
+    Done,
+    /// The state of one agent; `None` when there is no such agent.
+    Agent(Option<Box<AgentState>>),
+    /// The state of all agents.
+    Agents(Vec<AgentState>),
+    /// Why an execution is where it is.
+    Why(Option<Box<Why>>),
+    /// A place in a queue.
+    Position(Option<Position>),
+    /// What an unhold would send: queued executions per agent.
+    HeldBack(Vec<(AgentId, u64)>),
+}
+
+/// What an async submission is answered with.
+#[derive(Debug, Clone)]
+pub struct Receipt {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// Its run.
+    pub run: RunId,
+    /// Queued or running; the final status for a repeat of something ended.
+    pub status: Status,
+    /// What the function was registered as.
+    pub kind: FunctionKind,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// Its place, when it is queued.
+    pub position: Option<Position>,
+    /// It joined an earlier execution of the same idempotency key.
+    pub replayed: bool,
+}
+
+/// A place in a queue: entries before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// How many are before it.
+    pub ahead: u64,
+    /// Whether `ahead` is exact; otherwise there are at least so many.
+    pub exact: bool,
+    /// Milliseconds until it is estimated to start; `None` without a rate.
+    pub starts_in_ms: Option<u64>,
+}
+
+/// Something to tell the shell, after the commit.
+#[derive(Debug, Clone)]
+pub enum Notice {
+    /// A line of the event sequence, for streams.
+    Event(Arc<EventRow>),
+    /// The newest view of an execution, for polls.
+    Execution(Arc<ExecutionView>),
+    /// The newest facts of an instance, for directories.
+    Instance(Arc<InstanceFacts>),
+    /// An agent's functions, for checks of inputs before admission.
+    Directory {
+        /// The agent.
+        agent: AgentId,
+        /// The functions of the instance that registered last.
+        functions: Arc<Vec<Function>>,
+    },
+    /// Beats of this instance can change something: hand in each.
+    Watch {
+        /// Which.
+        key: InstanceKey,
+        /// On or off.
+        on: bool,
+    },
+    /// Something was counted.
+    Count(Count),
+}
+
+/// What metrics count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Count {
+    /// A submission was refused.
+    Refused {
+        /// On which lane.
+        lane: Lane,
+        /// Why.
+        category: Category,
+    },
+    /// An execution was accepted.
+    Started {
+        /// On which lane.
+        lane: Lane,
+    },
+    /// An execution ended.
+    Ended {
+        /// Of which lane.
+        lane: Lane,
+        /// How.
+        status: Status,
+        /// Why it failed.
+        category: Option<Category>,
+        /// Microseconds from acceptance to the end.
+        took_us: u64,
+    },
+    /// A message without proof was dropped.
+    Unproved,
+    /// A dial failed and was absorbed.
+    Absorbed,
+}
+
+/// Everything a poll or a list shows of an execution, without its payloads.
+#[derive(Debug, Clone)]
+pub struct ExecutionView {
+    /// The row as it now is.
+    pub row: ExecutionRow,
+    /// The result, while it is at hand; otherwise it is in the store.
+    pub result: Option<Payload>,
+    /// The details, while they are at hand.
+    pub details: Option<Payload>,
+}
+
+/// The state of an agent as the engine sees it.
+#[derive(Debug, Clone)]
+pub struct AgentState {
+    /// Its id.
+    pub id: AgentId,
+    /// Its cap, if it has one.
+    pub cap: Option<u32>,
+    /// Slots held.
+    pub running: u32,
+    /// Executions queued in the store.
+    pub queued: u64,
+    /// Sync callers waiting for their turn.
+    pub places: u32,
+    /// Executions that wait for it to come back.
+    pub absorbed: u32,
+    /// When the oldest queued one was accepted, of those at hand.
+    pub oldest_queued_at: Option<Timestamp>,
+    /// Starts per minute, when there is a rate.
+    pub starts_per_minute: Option<f64>,
+    /// Nothing is dispatched to it.
+    pub held: bool,
+    /// Its instances.
+    pub instances: Vec<InstanceFacts>,
+}
+
+/// The evidence behind where an execution is.
+#[derive(Debug, Clone)]
+pub struct Why {
+    /// One sentence, present tense.
+    pub verdict: String,
+    /// The rule, with the actual numbers.
+    pub rule: String,
+    /// What happens next, and when.
+    pub next: Vec<(Timestamp, String)>,
+    /// What would change it: a text and a command.
+    pub changes: Vec<(String, String)>,
+    /// What it is not.
+    pub ruled_out: Vec<String>,
+    /// The row.
+    pub row: ExecutionRow,
+}
+
+/// Proof of an attempt, as rows keep it.
+pub type Proof = SecretHash;

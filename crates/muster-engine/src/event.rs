@@ -1,0 +1,457 @@
+//! What happened, in the past tense: everything the outside may tell the engine.
+//!
+//! Events carry what their decision needs. What the engine lacks it asks for with a
+//! [`crate::Load`]; the same event then comes back with `known` filled in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_wire::{
+    AgentId, AttemptRef, Category, ExecutionId, FunctionName, InstanceId, Lane, RunId, Status,
+    Timestamp,
+};
+
+use crate::row::{ExecutionRow, Function, Payload, QueueKey, QueuedRow};
+
+/// Who waits for a reply. Opaque to the engine; the shell keeps what is behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Waiter(pub u64);
+
+/// One attempt of one execution.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AttemptKey {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// The attempt's number.
+    pub n: u32,
+}
+
+/// One instance of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InstanceKey {
+    /// The agent.
+    pub agent: AgentId,
+    /// The process.
+    pub instance: InstanceId,
+}
+
+/// Everything that can happen.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A call came in on some lane.
+    Submitted(Box<Submission>),
+    /// An agent answered with its final word.
+    Answered {
+        /// Whose answer.
+        attempt: AttemptKey,
+        /// What it said.
+        outcome: Box<Outcome>,
+    },
+    /// An agent answered 202 and will call back.
+    Accepted {
+        /// Whose.
+        attempt: AttemptKey,
+    },
+    /// No byte reached the agent.
+    DialFailed {
+        /// Whose.
+        attempt: AttemptKey,
+        /// What the dial said.
+        error: Arc<str>,
+    },
+    /// Bytes were sent, then the connection broke.
+    BrokeAfterSend {
+        /// Whose.
+        attempt: AttemptKey,
+        /// How.
+        error: Arc<str>,
+    },
+    /// No answer within the call time-out.
+    TimedOut {
+        /// Whose.
+        attempt: AttemptKey,
+    },
+    /// A status callback.
+    CalledBack(Box<Callback>),
+    /// A workflow event, or the registration of an in-process call.
+    Reported(Box<Report>),
+    /// A log, a note or a child came from an attempt: it is alive.
+    Signed {
+        /// Execution and proof.
+        from: AttemptRef,
+    },
+    /// An agent registered.
+    Registered(Box<Registration>),
+    /// The newest receipt of a beat, handed in when the engine watches or when it is due.
+    Heard {
+        /// Who beat.
+        key: InstanceKey,
+        /// When the newest beat was received.
+        at: Timestamp,
+        /// The longest of its last gaps.
+        interval: Option<Duration>,
+    },
+    /// An agent said goodbye.
+    Goodbye {
+        /// Which agent.
+        agent: AgentId,
+        /// Which process, when known.
+        instance: Option<InstanceId>,
+        /// How long it wants to drain.
+        drain: Duration,
+        /// Who is told.
+        waiter: Waiter,
+    },
+    /// A supervisor of ours reports of a process.
+    WorkerChanged {
+        /// Which process.
+        worker: Arc<str>,
+        /// What about it.
+        change: WorkerChange,
+    },
+    /// A gate's dial ended.
+    Dialled {
+        /// Which instance.
+        key: InstanceKey,
+        /// The address that was dialled.
+        base_url: Arc<str>,
+        /// What went wrong, if anything.
+        error: Option<Arc<str>>,
+    },
+    /// A probe of `/health` ended.
+    Probed {
+        /// Which instance.
+        key: InstanceKey,
+        /// What was seen.
+        seen: Probe,
+    },
+    /// Somebody wants one execution cancelled.
+    CancelRequested(Box<Cancel>),
+    /// Somebody wants a whole run cancelled.
+    TreeCancelRequested(Box<TreeCancel>),
+    /// What the agent did about a cancel.
+    CancelTold {
+        /// Of which attempt.
+        attempt: AttemptKey,
+        /// What it did.
+        receipt: CancelReceipt,
+    },
+    /// A sync caller without a row hung up.
+    PlaceLeft {
+        /// Which caller.
+        waiter: Waiter,
+    },
+    /// More of a queue was read.
+    WindowLoaded {
+        /// Whose queue.
+        agent: AgentId,
+        /// The next entries, in order.
+        rows: Vec<QueuedRow>,
+        /// No more behind them at `as_of`.
+        exhausted: bool,
+        /// The last event number the read saw.
+        as_of: u64,
+    },
+    /// Dispatching was stopped or allowed again, for one agent or for all.
+    Held {
+        /// One agent, or all.
+        agent: Option<AgentId>,
+        /// The reason; `None` lifts it.
+        reason: Option<Arc<str>>,
+        /// Who is told.
+        waiter: Waiter,
+    },
+    /// The store's disk is below its reserve, or is no longer.
+    StoreRoom {
+        /// Below the reserve.
+        full: bool,
+    },
+    /// SIGTERM: take no new work.
+    Draining,
+    /// `shutdown_timeout` passed: answer whoever is still held.
+    DrainEnded,
+    /// A question about the present state.
+    Asked {
+        /// What.
+        question: Question,
+        /// Who.
+        waiter: Waiter,
+    },
+    /// Time passed.
+    Tick,
+}
+
+/// One call, checked for its form and authenticated, with ids minted where it came in.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// How it came in.
+    pub lane: Lane,
+    /// The id it gets when it is accepted.
+    pub execution: ExecutionId,
+    /// The run: minted, or the caller's.
+    pub run: RunId,
+    /// Whether the run id came from the caller, so that the run may exist already.
+    pub run_claimed: bool,
+    /// The parent the caller named, with the proof it gave.
+    pub parent: Option<AttemptRef>,
+    /// The agent called.
+    pub agent: AgentId,
+    /// The function called.
+    pub function: FunctionName,
+    /// Who calls.
+    pub principal: Arc<str>,
+    /// The caller's key, hashed.
+    pub key_hash: Option<Arc<str>>,
+    /// `Idempotency-Key`, scoped: the principal, a NUL, the key.
+    pub idempotency_key: Option<Arc<str>>,
+    /// BLAKE3 over target and canonical input, first 16 bytes.
+    pub body_hash: [u8; 16],
+    /// The input as it will be sent.
+    pub input: Payload,
+    /// The input's size when it is already stored outside the commit; then `input` is empty.
+    pub input_stored: Option<u64>,
+    /// What is wrong with the input by the function's schema, if anything.
+    pub input_fault: Option<InputFault>,
+    /// 0 goes first; `None` inherits or is 5.
+    pub class: Option<u8>,
+    /// Active time it may take, when the caller asked for less or more.
+    pub deadline: Option<Duration>,
+    /// `X-Session-ID`.
+    pub session: Option<Arc<str>>,
+    /// `X-Actor-ID`.
+    pub actor: Option<Arc<str>>,
+    /// W3C `traceparent`.
+    pub traceparent: Option<Arc<str>>,
+    /// When it came in.
+    pub received_at: Timestamp,
+    /// What was read for it.
+    pub known: Known,
+}
+
+/// What the store said about a submission; filled by the shell when the engine asks.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// The last event number the read saw; `None` when nothing was read.
+    pub as_of: Option<u64>,
+    /// The execution that its idempotency key made, if any, and its body hash.
+    pub key: Option<(ExecutionId, [u8; 16], Option<Box<ExecutionRow>>)>,
+    /// The claimed run, if it exists: its root, whether it is cancelled, how many members.
+    pub run: Option<KnownRun>,
+    /// The claimed parent's row, if it exists.
+    pub parent: Option<Box<ExecutionRow>>,
+    /// The run's last turn in the queue of the called agent.
+    pub turn: Option<u64>,
+}
+
+/// What the store said about a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownRun {
+    /// Its root.
+    pub root: ExecutionId,
+    /// Whether it is cancelled.
+    pub cancelled: bool,
+    /// How many executions it has.
+    pub size: u64,
+}
+
+/// What is wrong with an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputFault {
+    /// The field, as a path.
+    pub field: String,
+    /// A sentence.
+    pub message: String,
+}
+
+/// How an execution ended, according to its agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Succeeded, failed, cancelled or timeout.
+    pub status: Status,
+    /// The result as JSON text.
+    pub result: Option<Payload>,
+    /// The result's size when it is already stored outside the commit; then `result` is empty.
+    pub result_stored: Option<u64>,
+    /// The agent's error text.
+    pub error: Option<Payload>,
+    /// The agent's details as JSON text.
+    pub details: Option<Payload>,
+    /// Why it failed.
+    pub category: Option<Category>,
+    /// A finer word.
+    pub reason: Option<Arc<str>>,
+    /// The status a failed sync call answers with.
+    pub http_status: Option<u16>,
+    /// Usage as JSON text.
+    pub usage: Option<Payload>,
+}
+
+/// A status callback.
+#[derive(Debug, Clone)]
+pub struct Callback {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// The execution and what proves that the sender has it.
+    pub from: AttemptRef,
+    /// The agent to which the sender's key is bound, if any.
+    pub key_agent: Option<AgentId>,
+    /// What it says. A status that is not terminal is a sign of life and no more.
+    pub outcome: Box<Outcome>,
+    /// The row as the store has it, read because the engine did not hold it.
+    pub known: Option<(u64, Option<Box<ExecutionRow>>)>,
+}
+
+/// A workflow event: evidence about a dispatched execution, or the truth about an observed one.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The execution it is about, and its proof.
+    pub about: AttemptRef,
+    /// The parent it names, and its proof.
+    pub parent: Option<AttemptRef>,
+    /// The run it names.
+    pub run: Option<RunId>,
+    /// The agent that reports.
+    pub agent: AgentId,
+    /// The function.
+    pub function: FunctionName,
+    /// What it says.
+    pub outcome: Box<Outcome>,
+    /// The input of an observed call.
+    pub input: Option<Payload>,
+    /// `X-Session-ID` of the call, where the report names one.
+    pub session: Option<Arc<str>>,
+}
+
+/// A registration, checked for its form.
+#[derive(Debug, Clone)]
+pub struct Registration {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// The agent.
+    pub agent: AgentId,
+    /// The process: `instance_id`, or `url:` and the address.
+    pub instance: InstanceId,
+    /// Who registers.
+    pub principal: Arc<str>,
+    /// Where it wants to be called.
+    pub base_url: Arc<str>,
+    /// Its version.
+    pub version: Arc<str>,
+    /// What it offers.
+    pub functions: Arc<Vec<Function>>,
+    /// Whether it says `starting`.
+    pub starting: bool,
+    /// The whole body, for lists and discovery.
+    pub body: Payload,
+    /// The supervised process whose key it used.
+    pub worker: Option<Arc<str>>,
+}
+
+/// What a supervisor of ours says about a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerChange {
+    /// It is about to be stopped and started again.
+    WillRestart,
+    /// It exited and will be started again.
+    ExitedWillRestart(Arc<str>),
+    /// It exited for good.
+    Exited(Arc<str>),
+    /// It was started.
+    Started,
+}
+
+/// What a probe of `/health` saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// It answered as this agent.
+    Alive,
+    /// Something answered, but not as this agent.
+    SomebodyElse(Arc<str>),
+    /// It could not be dialled.
+    Refused(Arc<str>),
+    /// It was dialled and did not answer.
+    Silent(Arc<str>),
+}
+
+/// A wish to cancel one execution.
+#[derive(Debug, Clone)]
+pub struct Cancel {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// Which.
+    pub execution: ExecutionId,
+    /// Who wants it.
+    pub by: Arc<str>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+    /// The row as the store has it, read because the engine did not hold it.
+    pub known: Option<(u64, Option<Box<ExecutionRow>>)>,
+}
+
+/// A wish to cancel a run.
+#[derive(Debug, Clone)]
+pub struct TreeCancel {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// Which.
+    pub run: RunId,
+    /// Who wants it.
+    pub by: Arc<str>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+    /// The run and its queued members as the store has them.
+    pub known: Option<KnownTree>,
+}
+
+/// A run and its queued members.
+#[derive(Debug, Clone)]
+pub struct KnownTree {
+    /// The last event number the read saw.
+    pub as_of: u64,
+    /// The run; `None` when it does not exist.
+    pub run: Option<KnownRun>,
+    /// Its queued members.
+    pub queued: Vec<ExecutionRow>,
+}
+
+/// What became of a cancel at the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CancelReceipt {
+    /// It stopped the code.
+    Stopped,
+    /// It was told and says that the code was not running.
+    NotActive,
+    /// It cannot stop this; the code may still run.
+    StillRunning(Arc<str>),
+    /// It could not be told.
+    NotTold(Arc<str>),
+}
+
+impl CancelReceipt {
+    /// The word in events and rows.
+    pub fn word(&self) -> &'static str {
+        match self {
+            CancelReceipt::Stopped => "stopped",
+            CancelReceipt::NotActive => "not_active",
+            CancelReceipt::StillRunning(_) => "still_running",
+            CancelReceipt::NotTold(_) => "not_told",
+        }
+    }
+}
+
+/// A question about the present state; answering it changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// Slots, queue and instances of an agent.
+    Agent(AgentId),
+    /// Slots, queue and instances of every agent.
+    Agents,
+    /// Why an execution is where it is; `None` when the engine does not hold it.
+    Why(ExecutionId),
+    /// The place of a queued execution.
+    Position(AgentId, QueueKey),
+    /// What an unhold would send.
+    HeldBack,
+}

@@ -1,0 +1,497 @@
+//! The rows: what the store keeps of executions, attempts, agents, instances, runs and events,
+//! and what a start reads back. Knows no SQL.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_wire::{
+    AgentId, Category, ExecutionId, ExecutionKind, FunctionKind, FunctionName, InstanceId, Lane,
+    Origin, RunId, SecretHash, Status, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// Text or JSON from outside. The engine hands it on and never looks into it.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Payload(pub Bytes);
+
+impl std::fmt::Debug for Payload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Payload({} bytes)", self.0.len())
+    }
+}
+
+impl Payload {
+    /// Size in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What a payload is of its execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PayloadKind {
+    /// The `input` of the call.
+    Input,
+    /// The value of a success, or the one that came with a failure.
+    Result,
+    /// The agent's `error_details`, or the body of its error answer.
+    ErrorDetails,
+    /// What came after the end.
+    Late,
+}
+
+impl PayloadKind {
+    /// The word in rows and routes.
+    pub fn word(self) -> &'static str {
+        match self {
+            PayloadKind::Input => "input",
+            PayloadKind::Result => "result",
+            PayloadKind::ErrorDetails => "error_details",
+            PayloadKind::Late => "late",
+        }
+    }
+}
+
+/// A place in an agent's queue. The order is the order of starting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct QueueKey {
+    /// 0 goes first, 9 last.
+    pub class: u8,
+    /// Which turn of its run at this agent.
+    pub turn: u64,
+    /// The order of acceptance.
+    pub seq: u64,
+}
+
+/// One execution, whole, as it is inserted and as lists read it back. No payload is in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecutionRow {
+    /// Its id.
+    pub id: ExecutionId,
+    /// The run it is in.
+    pub run: RunId,
+    /// The root of the run; itself for a root.
+    pub root: ExecutionId,
+    /// The execution that called it.
+    pub parent: Option<ExecutionId>,
+    /// Calls from the root down to it; 0 for a root.
+    pub depth: u32,
+    /// Dispatched by the plane, or observed.
+    pub kind: ExecutionKind,
+    /// How it came in.
+    pub lane: Lane,
+    /// The agent.
+    pub agent: AgentId,
+    /// The function.
+    pub function: FunctionName,
+    /// What the function was registered as.
+    pub function_kind: FunctionKind,
+    /// Where it is.
+    pub status: Status,
+    /// A finer word, sometimes with a text behind a colon.
+    pub status_reason: Option<Arc<str>>,
+    /// Why it failed.
+    pub error_category: Option<Category>,
+    /// The agent's text; bytes, as it came.
+    pub error_text: Option<Payload>,
+    /// The HTTP status that a failed sync call answers with, when the agent named one.
+    pub error_status: Option<u16>,
+    /// Its place in the queue.
+    pub queue: QueueKey,
+    /// The latest attempt's number; 0 before the first dispatch.
+    pub attempt: u32,
+    /// Agents on which it or an ancestor holds a slot; at most 32.
+    pub holds: Vec<AgentId>,
+    /// Started over the cap, because its callers hold every slot.
+    pub over_cap: bool,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When it was first dispatched.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Active microseconds counted so far, up to `clock_from`.
+    pub active_us: i64,
+    /// Since when the clock runs; `None` while it stands.
+    pub clock_from: Option<Timestamp>,
+    /// How much active time it may take, in microseconds.
+    pub deadline_us: i64,
+    /// Until when a failed dial is absorbed; only while `awaiting_agent_restart`.
+    pub absorb_until: Option<Timestamp>,
+    /// Size of the input in bytes.
+    pub input_size: u64,
+    /// BLAKE3 of the canonical input, first 16 bytes.
+    pub input_hash: [u8; 16],
+    /// Size of the result in bytes.
+    pub result_size: Option<u64>,
+    /// The caller's key, hashed; scope of idempotency keys.
+    pub key_hash: Option<Arc<str>>,
+    /// Who called.
+    pub principal: Arc<str>,
+    /// `X-Session-ID`.
+    pub session: Option<Arc<str>>,
+    /// `X-Actor-ID`.
+    pub actor: Option<Arc<str>>,
+    /// W3C `traceparent` of the caller.
+    pub traceparent: Option<Arc<str>>,
+    /// Usage the agent reported, as JSON.
+    pub usage: Option<Payload>,
+    /// What kind of plane took it in.
+    pub origin: Origin,
+    /// An outcome came after the end and was kept, not applied.
+    pub late_outcome: Option<Status>,
+}
+
+/// One dispatch of an execution.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptRow {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// 1 for the first.
+    pub n: u32,
+    /// The instance it went to.
+    pub instance: InstanceId,
+    /// All instances that shared the address when it went out; empty when only `instance` did.
+    pub candidates: Vec<InstanceId>,
+    /// What its messages must prove.
+    pub secret_hash: SecretHash,
+    /// When it was handed to the dispatcher.
+    pub sent_at: Timestamp,
+    /// When the agent answered 202, or first gave a later sign.
+    pub accepted_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// How it ended.
+    pub outcome: Option<AttemptOutcome>,
+    /// The error or answer behind the outcome.
+    pub evidence: Option<Payload>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// A result or an error of the agent.
+    Answered,
+    /// No byte left.
+    DialFailed,
+    /// The connection broke after bytes were sent.
+    Broke,
+    /// No answer within the call time-out.
+    TimedOut,
+    /// The execution was cancelled or timed out meanwhile.
+    Disowned,
+    /// Its instance is gone.
+    Orphaned,
+    /// Nothing was heard after a crash of the plane.
+    Unknown,
+}
+
+impl AttemptOutcome {
+    /// The word in rows.
+    pub fn word(self) -> &'static str {
+        match self {
+            AttemptOutcome::Answered => "answered",
+            AttemptOutcome::DialFailed => "dial_failed",
+            AttemptOutcome::Broke => "broke",
+            AttemptOutcome::TimedOut => "timed_out",
+            AttemptOutcome::Disowned => "disowned",
+            AttemptOutcome::Orphaned => "orphaned",
+            AttemptOutcome::Unknown => "unknown",
+        }
+    }
+    /// Reads a row's word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "answered" => AttemptOutcome::Answered,
+            "dial_failed" => AttemptOutcome::DialFailed,
+            "broke" => AttemptOutcome::Broke,
+            "timed_out" => AttemptOutcome::TimedOut,
+            "disowned" => AttemptOutcome::Disowned,
+            "orphaned" => AttemptOutcome::Orphaned,
+            "unknown" => AttemptOutcome::Unknown,
+            _ => return None,
+        })
+    }
+}
+
+/// What the decisions need to know of a function. Its schemas stay in the agent's stored
+/// registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Function {
+    /// Its name.
+    pub name: FunctionName,
+    /// What it was registered as.
+    pub kind: FunctionKind,
+    /// Required top-level fields of the input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<Box<str>>,
+    /// Tagged `idempotent`: may be run again when its outcome is unknown.
+    #[serde(default)]
+    pub idempotent: bool,
+}
+
+/// An agent: an id, who owns it, and its latest registration as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentRow {
+    /// Its id.
+    pub id: AgentId,
+    /// Who may register under this id.
+    pub principal: Arc<str>,
+    /// When it was first registered.
+    pub created_at: Timestamp,
+    /// When it was last registered.
+    pub registered_at: Timestamp,
+    /// The latest registration's JSON, for lists and discovery; schemas are in it.
+    pub registration: Payload,
+    /// Nothing is dispatched to it.
+    pub held: bool,
+}
+
+/// One process of an agent, as facts with their times.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InstanceRow {
+    /// The agent.
+    pub agent: AgentId,
+    /// The process.
+    pub id: InstanceId,
+    /// Where it is called; empty when another agent took its address.
+    pub base_url: Arc<str>,
+    /// The version it registered.
+    pub version: Arc<str>,
+    /// What it offers.
+    pub functions: Arc<Vec<Function>>,
+    /// When it first registered.
+    pub registered_at: Timestamp,
+    /// The latest registration of this instance.
+    pub renewed_at: Timestamp,
+    /// When it said goodbye.
+    pub goodbye_at: Option<Timestamp>,
+    /// When it was found to be gone.
+    pub gone_at: Option<Timestamp>,
+    /// What showed that it is gone.
+    pub gone_evidence: Option<Arc<str>>,
+    /// When its open executions end as orphans; stored, so that it survives a restart.
+    pub orphans_at: Option<Timestamp>,
+    /// The supervised process it is, when its key says so.
+    pub worker: Option<Arc<str>>,
+}
+
+/// Marks on a run. A run without marks has no row: its root execution is its row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// Its id.
+    pub id: RunId,
+    /// The root execution.
+    pub root: ExecutionId,
+    /// When it was cancelled: members are refused from then on.
+    pub cancelled_at: Option<Timestamp>,
+    /// Who cancelled it, and why.
+    pub cancelled_by: Option<Arc<str>>,
+}
+
+/// What an event says, as a closed set of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// Accepted and waiting for a slot.
+    ExecutionQueued,
+    /// Handed to an instance.
+    ExecutionStarted,
+    /// A dial failed; it waits for the agent to come back.
+    ExecutionAbsorbed,
+    /// The same execution goes out again.
+    ExecutionResent,
+    /// Ended with a result.
+    ExecutionSucceeded,
+    /// Ended with an error.
+    ExecutionFailed,
+    /// Ended by a person or a policy.
+    ExecutionCancelled,
+    /// Ended by a clock.
+    ExecutionTimedOut,
+    /// An outcome came after the end.
+    ExecutionLateOutcome,
+    /// What the agent did about a cancel.
+    ExecutionCancelReceipt,
+    /// A run was marked cancelled.
+    RunCancelled,
+    /// An instance registered.
+    InstanceRegistered,
+    /// An instance said goodbye.
+    InstanceGoodbye,
+    /// Beats are late.
+    InstanceDegraded,
+    /// It is alive again.
+    InstanceActive,
+    /// It is down.
+    InstanceDown,
+    /// A supervisor is about to start it again.
+    InstanceRestarting,
+    /// Beats are fresh but dials fail.
+    InstanceUnreachableCallback,
+    /// It is gone.
+    InstanceGone,
+    /// Dispatching to an agent, or to all, was stopped or allowed again.
+    HoldChanged,
+    /// The plane started.
+    PlaneStarted,
+    /// The plane began to shut down.
+    PlaneDraining,
+}
+
+impl EventKind {
+    /// All of them.
+    pub const ALL: &'static [EventKind] = &[
+        EventKind::ExecutionQueued,
+        EventKind::ExecutionStarted,
+        EventKind::ExecutionAbsorbed,
+        EventKind::ExecutionResent,
+        EventKind::ExecutionSucceeded,
+        EventKind::ExecutionFailed,
+        EventKind::ExecutionCancelled,
+        EventKind::ExecutionTimedOut,
+        EventKind::ExecutionLateOutcome,
+        EventKind::ExecutionCancelReceipt,
+        EventKind::RunCancelled,
+        EventKind::InstanceRegistered,
+        EventKind::InstanceGoodbye,
+        EventKind::InstanceDegraded,
+        EventKind::InstanceActive,
+        EventKind::InstanceDown,
+        EventKind::InstanceRestarting,
+        EventKind::InstanceUnreachableCallback,
+        EventKind::InstanceGone,
+        EventKind::HoldChanged,
+        EventKind::PlaneStarted,
+        EventKind::PlaneDraining,
+    ];
+
+    /// The word on the event stream and in rows.
+    pub fn word(self) -> &'static str {
+        match self {
+            EventKind::ExecutionQueued => "execution.queued",
+            EventKind::ExecutionStarted => "execution.started",
+            EventKind::ExecutionAbsorbed => "execution.absorbed",
+            EventKind::ExecutionResent => "execution.resent",
+            EventKind::ExecutionSucceeded => "execution.succeeded",
+            EventKind::ExecutionFailed => "execution.failed",
+            EventKind::ExecutionCancelled => "execution.cancelled",
+            EventKind::ExecutionTimedOut => "execution.timed_out",
+            EventKind::ExecutionLateOutcome => "execution.late_outcome",
+            EventKind::ExecutionCancelReceipt => "execution.cancel_receipt",
+            EventKind::RunCancelled => "run.cancelled",
+            EventKind::InstanceRegistered => "instance.registered",
+            EventKind::InstanceGoodbye => "instance.goodbye",
+            EventKind::InstanceDegraded => "instance.degraded",
+            EventKind::InstanceActive => "instance.active",
+            EventKind::InstanceDown => "instance.down",
+            EventKind::InstanceRestarting => "instance.restarting",
+            EventKind::InstanceUnreachableCallback => "instance.unreachable_callback",
+            EventKind::InstanceGone => "instance.gone",
+            EventKind::HoldChanged => "hold.changed",
+            EventKind::PlaneStarted => "plane.started",
+            EventKind::PlaneDraining => "plane.draining",
+        }
+    }
+
+    /// Reads a row's word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.word() == word)
+    }
+}
+
+/// One line of the dense event sequence, written in the commit of the change it tells of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRow {
+    /// Its number. The sequence has no holes.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub kind: EventKind,
+    /// The execution it is about.
+    pub execution: Option<ExecutionId>,
+    /// The run it is about.
+    pub run: Option<RunId>,
+    /// The agent it is about.
+    pub agent: Option<AgentId>,
+    /// The function it is about.
+    pub function: Option<FunctionName>,
+    /// The instance it is about.
+    pub instance: Option<InstanceId>,
+    /// The attempt it is about.
+    pub attempt: Option<u32>,
+    /// The execution's status after it.
+    pub status: Option<Status>,
+    /// The finer word.
+    pub reason: Option<Arc<str>>,
+    /// The error category.
+    pub category: Option<Category>,
+    /// A sentence of evidence; never a payload.
+    pub text: Option<Arc<str>>,
+}
+
+/// An idempotency key, written in the commit of the submission it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRow {
+    /// Scope and key together: the caller's principal, a NUL, the key.
+    pub key: Arc<str>,
+    /// The execution it made.
+    pub execution: ExecutionId,
+    /// BLAKE3 over target and canonical input, first 16 bytes.
+    pub body_hash: [u8; 16],
+    /// When it was accepted.
+    pub at: Timestamp,
+}
+
+/// An open execution with its latest attempt, as a start reads it back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenExecution {
+    /// Its row.
+    pub row: ExecutionRow,
+    /// Its latest attempt; `None` when it was never dispatched.
+    pub attempt: Option<AttemptRow>,
+}
+
+/// How many executions wait at an agent in one class and turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueCount {
+    /// The agent.
+    pub agent: AgentId,
+    /// The class.
+    pub class: u8,
+    /// The turn.
+    pub turn: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// A queued execution as the window of a queue holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueuedRow {
+    /// Its whole row: it is about to start.
+    pub row: ExecutionRow,
+}
+
+/// What a start reads from the store.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Number of the last event.
+    pub last_seq: u64,
+    /// Every agent.
+    pub agents: Vec<AgentRow>,
+    /// Every instance that is not long gone.
+    pub instances: Vec<InstanceRow>,
+    /// Every execution that is open and not merely queued, observed ones too.
+    pub open: Vec<OpenExecution>,
+    /// How many are queued where.
+    pub queues: Vec<QueueCount>,
+    /// Marked runs with open members.
+    pub runs: Vec<RunRow>,
+    /// Why nothing is dispatched at all, if so.
+    pub hold: Option<Arc<str>>,
+}

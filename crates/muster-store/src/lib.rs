@@ -1,0 +1,257 @@
+//! The memory: what the decisions wrote, and what people and agents read back.
+//!
+//! [`Store`] is a trait of use cases, not of SQL. It commits what an engine decided, restores
+//! what a start needs, and answers the questions of lists, polls and decisions. [`Annex`] keeps
+//! what the engine does not decide: agents' memory, notes, logs, keys, identities, audit.
+//! Every method blocks; callers on an async runtime use a blocking thread. Decides nothing.
+
+pub mod annex;
+pub mod error;
+pub mod lease;
+pub mod question;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_engine::event::{KnownTree, Submission};
+use muster_engine::row::{
+    AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey, QueuedRow, Snapshot,
+};
+use muster_engine::{Write, event::Known};
+use muster_wire::{AgentId, ExecutionId, RunId, Timestamp};
+
+pub use annex::Annex;
+pub use error::{StoreError, StoreResult};
+pub use lease::{Lease, LeaseId};
+pub use question::{
+    ExecutionFilter, Page, QuarantineItem, RunFilter, RunSummary, StoreAbout, StoreSizes,
+    StoredAgent, Window,
+};
+
+/// What one group commit writes, fenced by the lease and the expected last event.
+#[derive(Debug, Clone, Default)]
+pub struct Commit {
+    /// The lease under which the writes were decided.
+    pub lease: Lease,
+    /// The number of the last event in the store before this commit.
+    pub after_seq: u64,
+    /// The number of the last event after it; equals `after_seq` when it writes no event.
+    pub last_seq: u64,
+    /// The writes, in order.
+    pub writes: Vec<Write>,
+}
+
+/// How a commit ended.
+#[derive(Debug)]
+pub enum CommitEnd {
+    /// It is as durable as the store promises.
+    Committed,
+    /// Nothing was written.
+    Refused {
+        /// Trying the same again may help: busy, disk full.
+        passing: bool,
+        /// What the store said.
+        cause: StoreError,
+    },
+    /// The connection was lost: it may be there or not. Ask for [`Store::last_seq`].
+    Unknown(StoreError),
+}
+
+/// What a start reads, and what it could not read.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// What the engine starts from.
+    pub snapshot: Snapshot,
+    /// Rows set aside because they could not be read.
+    pub set_aside: Vec<QuarantineItem>,
+}
+
+/// What was decided, durably.
+pub trait Store: Send + Sync + 'static {
+    /// What and where it is.
+    fn about(&self) -> StoreAbout;
+
+    /// Takes a deciding lease; a later taker's epoch is higher.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn take_lease(&self, id: LeaseId, owner: &str) -> StoreResult<Lease>;
+
+    /// Writes everything or nothing.
+    fn commit(&self, commit: &Commit) -> CommitEnd;
+
+    /// The number of the last event.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn last_seq(&self) -> StoreResult<u64>;
+
+    /// Reads what a start needs. Sets aside rows it cannot read, and goes on.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or over 100 rows cannot.
+    fn restore(&self) -> StoreResult<Restored>;
+
+    /// Fills what a submission needs, in one read.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn known(&self, submission: &Submission) -> StoreResult<Known>;
+
+    /// One row, and the last event number that the read saw.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn execution(&self, id: &ExecutionId) -> StoreResult<(u64, Option<ExecutionRow>)>;
+
+    /// A run and its queued members.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn tree(&self, run: &RunId) -> StoreResult<KnownTree>;
+
+    /// The next entries of a queue after a key.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn window(&self, agent: &AgentId, after: Option<QueueKey>, limit: usize)
+    -> StoreResult<Window>;
+
+    /// Stores a large payload, durably, before the event that names it. Chunked.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn put_large(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+        bytes: Bytes,
+    ) -> StoreResult<()>;
+
+    /// Removes large payloads of a submission that was refused after all.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn drop_large(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<()>;
+
+    /// Removes large payloads older than `before` that no execution names. Bounded per call.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn collect_leftovers(&self, before: Timestamp, limit: usize) -> StoreResult<usize>;
+
+    /// One payload, wherever it is.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn payload(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<Payload>>;
+
+    /// The attempts of an execution, first first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn attempts(&self, execution: &ExecutionId) -> StoreResult<Vec<AttemptRow>>;
+
+    /// Executions, newest first, or as the filter says.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn executions(&self, filter: &ExecutionFilter, page: &Page) -> StoreResult<Vec<ExecutionRow>>;
+
+    /// Runs, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn runs(&self, filter: &RunFilter, page: &Page) -> StoreResult<Vec<RunSummary>>;
+
+    /// One run.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn run(&self, run: &RunId) -> StoreResult<Option<RunSummary>>;
+
+    /// Every agent, or one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn agents(&self, only: Option<&AgentId>) -> StoreResult<Vec<StoredAgent>>;
+
+    /// Events after a number, in order.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn events(&self, after: u64, limit: usize) -> StoreResult<Vec<EventRow>>;
+
+    /// Events of one execution, in order.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn events_of(&self, execution: &ExecutionId, limit: usize) -> StoreResult<Vec<EventRow>>;
+
+    /// The number of the oldest event that is still there; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn oldest_event(&self) -> StoreResult<Option<u64>>;
+
+    /// Sets one event or row aside.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn set_aside(&self, item: &QuarantineItem) -> StoreResult<()>;
+
+    /// What was set aside, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn quarantine(&self, limit: usize) -> StoreResult<Vec<QuarantineItem>>;
+
+    /// Drops one item of the quarantine; `false` when there is none of that id.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn drop_quarantined(&self, id: &str) -> StoreResult<bool>;
+
+    /// Removes what is older than retention allows. Bounded per call; returns how many rows.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn retire(&self, cut: &Retention, limit: usize) -> StoreResult<u64>;
+
+    /// Sizes in bytes by kind, and the room left on the disk.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn sizes(&self) -> StoreResult<StoreSizes>;
+}
+
+/// Up to which moment each kind is kept; what is older goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Whole runs without an open member that ended before.
+    pub executions_before: Timestamp,
+    /// Events before.
+    pub events_before: Timestamp,
+    /// Idempotency keys before.
+    pub keys_before: Timestamp,
+    /// Log lines before.
+    pub logs_before: Timestamp,
+    /// Audit lines before.
+    pub audit_before: Timestamp,
+    /// Set-aside items before.
+    pub quarantine_before: Timestamp,
+    /// Instances gone before.
+    pub instances_before: Timestamp,
+}
+
+/// A store and its annex, as the shell holds them.
+#[derive(Clone)]
+pub struct Stores {
+    /// What was decided.
+    pub decisions: Arc<dyn Store>,
+    /// What is not decided.
+    pub annex: Arc<dyn Annex>,
+}
+
+/// The rows of a window and whether there are more.
+pub type WindowRows = Vec<QueuedRow>;

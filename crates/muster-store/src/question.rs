@@ -1,0 +1,134 @@
+//! What lists and start-up ask, and the shapes of the answers. No SQL is here.
+
+use muster_engine::row::{AgentRow, ExecutionRow, InstanceRow, QueuedRow};
+use muster_wire::{AgentId, Category, ExecutionId, FunctionName, RunId, Status, Timestamp};
+
+/// What and where a store is, for people.
+#[derive(Debug, Clone, Default)]
+pub struct StoreAbout {
+    /// `sqlite` or `memory`.
+    pub kind: &'static str,
+    /// The directory.
+    pub place: String,
+    /// `power`, `process` or `none`.
+    pub durability: &'static str,
+    /// The format number it has.
+    pub format: u32,
+    /// Its own id, made at creation.
+    pub mark: String,
+    /// Why it should start in hold: it was copied or restored.
+    pub suspicious: Option<String>,
+}
+
+/// How much of a list, and from where. Stable under inserts: the cursor is the last row's
+/// (time, id).
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// After this row; `None` from the start.
+    pub after: Option<(Timestamp, String)>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Which executions.
+#[derive(Debug, Clone, Default)]
+pub struct ExecutionFilter {
+    /// Any of these statuses; empty is any.
+    pub statuses: Vec<Status>,
+    /// Only this agent.
+    pub agent: Option<AgentId>,
+    /// Only this function.
+    pub function: Option<FunctionName>,
+    /// Only this run.
+    pub run: Option<RunId>,
+    /// Only children of this one.
+    pub parent: Option<ExecutionId>,
+    /// Only with this error category.
+    pub category: Option<Category>,
+    /// Accepted at or after.
+    pub since: Option<Timestamp>,
+    /// Accepted before.
+    pub until: Option<Timestamp>,
+    /// Oldest first.
+    pub oldest_first: bool,
+    /// Ids that begin or end with this.
+    pub id_part: Option<String>,
+}
+
+/// Which runs.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// Any of these; `Running` means "some member is open".
+    pub statuses: Vec<Status>,
+    /// Only where the root's agent is this.
+    pub agent: Option<AgentId>,
+    /// Started at or after.
+    pub since: Option<Timestamp>,
+    /// Started before.
+    pub until: Option<Timestamp>,
+    /// Ids that begin or end with this.
+    pub id_part: Option<String>,
+}
+
+/// A run as lists show it.
+#[derive(Debug, Clone)]
+pub struct RunSummary {
+    /// Its id.
+    pub id: RunId,
+    /// Its root's row.
+    pub root: ExecutionRow,
+    /// Its status: the root's, but running while any member is open.
+    pub status: Status,
+    /// Members, by status.
+    pub counts: Vec<(Status, u64)>,
+    /// When it was cancelled.
+    pub cancelled_at: Option<Timestamp>,
+}
+
+/// An agent with its instances.
+#[derive(Debug, Clone)]
+pub struct StoredAgent {
+    /// Its row, registration included.
+    pub row: AgentRow,
+    /// Its instances, latest registered last.
+    pub instances: Vec<InstanceRow>,
+}
+
+/// The next entries of a queue.
+#[derive(Debug, Clone, Default)]
+pub struct Window {
+    /// In order.
+    pub rows: Vec<QueuedRow>,
+    /// Nothing is behind them.
+    pub exhausted: bool,
+    /// The last event number that the read saw.
+    pub as_of: u64,
+}
+
+/// Something that could not be handled, set aside whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuarantineItem {
+    /// Its id.
+    pub id: String,
+    /// When.
+    pub at: Timestamp,
+    /// `event` or `row`.
+    pub kind: String,
+    /// What it was about.
+    pub about: String,
+    /// What went wrong.
+    pub error: String,
+    /// The thing itself, as text for a person; no payload, no secret.
+    pub what: String,
+}
+
+/// Bytes by kind.
+#[derive(Debug, Clone, Default)]
+pub struct StoreSizes {
+    /// (kind, bytes).
+    pub kinds: Vec<(&'static str, u64)>,
+    /// Free bytes on the disk; `None` when there is no disk.
+    pub free: Option<u64>,
+    /// Size of the disk.
+    pub disk: Option<u64>,
+}

@@ -1,0 +1,18 @@
+//! The contract: ids, words, bodies and error categories that leave the process.
+//!
+//! Knows nothing of HTTP, of storage or of decisions. Whatever a peer, a row or an event
+//! spells as a string is spelled here once.
+
+pub mod attempt;
+pub mod category;
+pub mod id;
+pub mod refusal;
+pub mod status;
+pub mod time;
+
+pub use attempt::{AttemptId, AttemptRef, AttemptSecret, SecretHash};
+pub use category::Category;
+pub use id::{AgentId, ExecutionId, FunctionName, InstanceId, RunId, Target, mint};
+pub use refusal::ErrorBody;
+pub use status::{ExecutionKind, FunctionKind, Lane, Origin, Status};
+pub use time::Timestamp;

@@ -1,0 +1,163 @@
+//! The words of an execution: status, lane, kind, origin. Decides no transition.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+        impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
+            /// The word on the wire and in rows.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$variant => $word,)* }
+            }
+            /// Reads the word; `None` when this build does not know it.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some($name::$variant),)* _ => None }
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.write_str(self.word()) }
+        }
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.word())
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let word = String::deserialize(from)?;
+                Self::from_word(&word).ok_or_else(|| serde::de::Error::custom(format!("unknown word {word:?}")))
+            }
+        }
+    };
+}
+
+words!(
+    /// Where an execution is. The last four are terminal and never change.
+    Status {
+        /// Stored, not yet dispatched.
+        Queued = "queued",
+        /// Handed to an instance, or waiting for one to come back.
+        Running = "running",
+        /// Waits for a person or for a waiting child.
+        Waiting = "waiting",
+        /// Stopped by a person; its clock stands.
+        Paused = "paused",
+        /// Ended with a result.
+        Succeeded = "succeeded",
+        /// Ended with an error.
+        Failed = "failed",
+        /// Ended by a person or a policy.
+        Cancelled = "cancelled",
+        /// Ended by a clock.
+        Timeout = "timeout",
+    }
+);
+
+impl Status {
+    /// Succeeded, failed, cancelled or timeout.
+    pub fn is_terminal(self) -> bool {
+        matches!(
+            self,
+            Status::Succeeded | Status::Failed | Status::Cancelled | Status::Timeout
+        )
+    }
+
+    /// What `status` says to a client of the AgentField wire: the SDK stops polling on a word
+    /// it does not know, so `paused` is shown as `waiting`.
+    pub fn for_sdk(self) -> &'static str {
+        match self {
+            Status::Paused => "waiting",
+            other => other.word(),
+        }
+    }
+
+    /// Reads the words and aliases that agents report (`success`, `completed`, `error`, …).
+    pub fn from_agent(word: &str) -> Option<Status> {
+        Some(match word.trim().to_ascii_lowercase().as_str() {
+            "succeeded" | "success" | "successful" | "completed" | "complete" | "done" | "ok" => {
+                Status::Succeeded
+            }
+            "failed" | "error" | "failure" | "errored" => Status::Failed,
+            "cancelled" | "canceled" | "cancel" => Status::Cancelled,
+            "timeout" | "timed_out" => Status::Timeout,
+            "running" | "in_progress" | "processing" => Status::Running,
+            "queued" | "pending" | "wait" => Status::Queued,
+            "waiting" | "awaiting_approval" | "awaiting_human" | "approval_pending" => {
+                Status::Waiting
+            }
+            "paused" => Status::Paused,
+            _ => return None,
+        })
+    }
+}
+
+words!(
+    /// How an execution came in.
+    Lane {
+        /// The caller holds the connection until the end.
+        Sync = "sync",
+        /// The caller gets an id and asks later.
+        Async = "async",
+        /// A restart or fork of an earlier execution.
+        Restart = "restart",
+        /// A tool call of an MCP client.
+        Mcp = "mcp",
+    }
+);
+
+words!(
+    /// What an agent registered a function as.
+    FunctionKind {
+        /// Answers 202 and calls back.
+        Reasoner = "reasoner",
+        /// Answers with its value.
+        Skill = "skill",
+    }
+);
+
+words!(
+    /// Whether the plane sent it.
+    ExecutionKind {
+        /// The plane sent it to an instance.
+        Dispatched = "dispatched",
+        /// It happened inside an agent's process and was reported.
+        Observed = "observed",
+    }
+);
+
+words!(
+    /// What kind of plane took it in: keeps the edit loop apart from real traffic in metrics.
+    Origin {
+        /// `muster dev`.
+        Dev = "dev",
+        /// `muster server`.
+        Server = "server",
+        /// A plane started by a continuous-integration job (`CI` is set).
+        Ci = "ci",
+    }
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_read_back_and_aliases_of_agents_are_understood() {
+        for status in Status::ALL {
+            assert_eq!(Status::from_word(status.word()), Some(*status));
+            assert_eq!(Status::from_agent(status.word()), Some(*status));
+        }
+        assert_eq!(Status::from_agent("Completed"), Some(Status::Succeeded));
+        assert_eq!(Status::from_agent("canceled"), Some(Status::Cancelled));
+        assert_eq!(Status::from_agent("nonsense"), None);
+        assert_eq!(Status::Paused.for_sdk(), "waiting");
+        assert_eq!(Status::ALL.iter().filter(|s| s.is_terminal()).count(), 4);
+    }
+}
