@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_wire::{
-    AgentId, AttemptSecret, Category, ExecutionId, FunctionKind, FunctionName, Lane, RunId,
-    SecretHash, Status, Timestamp,
+    AgentId, AttemptSecret, Category, ExecutionId, FunctionKind, FunctionName, Lane, RunId, Status,
+    Timestamp,
 };
 
 use crate::event::{AttemptKey, Callback, Cancel, InstanceKey, Submission, TreeCancel, Waiter};
@@ -47,7 +47,7 @@ impl Effects {
 #[derive(Debug, Clone)]
 pub enum Write {
     /// A new execution.
-    InsertExecution(Box<ExecutionRow>),
+    InsertExecution(Arc<ExecutionRow>),
     /// A change of an execution.
     UpdateExecution {
         /// Which.
@@ -93,7 +93,7 @@ pub enum Write {
     /// An idempotency key.
     InsertKey(Box<KeyRow>),
     /// A line of the event sequence.
-    InsertEvent(Box<EventRow>),
+    InsertEvent(Arc<EventRow>),
     /// Why nothing is dispatched at all; `None` lifts it.
     SetHold(Option<Arc<str>>),
 }
@@ -132,8 +132,6 @@ pub enum ExecutionChange {
         /// Which status it claimed.
         status: Status,
     },
-    /// An observed execution's own name, first heard after its end was inferred.
-    Usage(Payload),
 }
 
 /// The end of an execution.
@@ -188,7 +186,7 @@ pub enum Send {
     Dispatch(Box<Dispatch>),
     /// Tells an agent that an execution was cancelled.
     TellCancel(Box<TellCancel>),
-    /// Dials an address until told otherwise? No: once, after a wait.
+    /// Dials an address once, after a wait, to see whether somebody listens; sends no byte.
     Dial {
         /// Which instance.
         key: InstanceKey,
@@ -268,7 +266,7 @@ pub enum Reply {
     /// Taken: the async lanes' 202.
     Accepted(Box<Receipt>),
     /// A sync caller's execution ended, or an idempotent repeat found it ended.
-    Ended(Box<ExecutionView>),
+    Ended(Arc<ExecutionView>),
     /// A sync caller waited as long as it may; the execution goes on.
     StillRunning {
         /// Which.
@@ -419,7 +417,7 @@ pub enum Count {
 #[derive(Debug, Clone)]
 pub struct ExecutionView {
     /// The row as it now is.
-    pub row: ExecutionRow,
+    pub row: Arc<ExecutionRow>,
     /// The result, while it is at hand; otherwise it is in the store.
     pub result: Option<Payload>,
     /// The details, while they are at hand.
@@ -465,8 +463,5 @@ pub struct Why {
     /// What it is not.
     pub ruled_out: Vec<String>,
     /// The row.
-    pub row: ExecutionRow,
+    pub row: Arc<ExecutionRow>,
 }
-
-/// Proof of an attempt, as rows keep it.
-pub type Proof = SecretHash;

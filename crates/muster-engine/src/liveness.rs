@@ -39,6 +39,8 @@ pub struct InstanceFacts {
     pub dial_failing_since: Option<Timestamp>,
     /// The last probe after silence that failed, and what it said.
     pub probe_failed: Option<(Timestamp, Arc<str>)>,
+    /// The last probe that it answered as itself.
+    pub probe_alive_at: Option<Timestamp>,
     /// When a wait for it ran out.
     pub wait_ran_out_at: Option<Timestamp>,
     /// When it was found gone, and by what.

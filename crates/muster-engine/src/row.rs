@@ -482,6 +482,8 @@ pub struct QueuedRow {
 pub struct Snapshot {
     /// Number of the last event.
     pub last_seq: u64,
+    /// Time of the last event: since then nobody may have decided.
+    pub last_at: Timestamp,
     /// Every agent.
     pub agents: Vec<AgentRow>,
     /// Every instance that is not long gone.
