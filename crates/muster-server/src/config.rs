@@ -1,0 +1,404 @@
+//! The configuration: every section and key with its default, as one value. Knows nothing of
+//! files, environment or flags: where a value comes from is the binary's business.
+
+mod units;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use muster_engine::Limits;
+use muster_engine::limits::{AgentLimits, AtCapacity};
+use muster_wire::{AgentId, Origin};
+use serde::{Deserialize, Serialize};
+
+pub use units::{Size, Span, SpanOrOff, UnitError};
+
+/// Everything that can be set.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The listener.
+    pub server: Server,
+    /// Where the records are.
+    pub store: Store,
+    /// What is let in, and what waits.
+    pub admission: Admission,
+    /// What holds for each execution.
+    pub executions: Executions,
+    /// What holds towards agents.
+    pub agents: Agents,
+    /// How long things are kept.
+    pub retention: Retention,
+    /// Who may ask.
+    pub auth: Auth,
+    /// What kind of plane this is. Not a key: the command that starts the plane says it.
+    #[serde(skip)]
+    pub origin: PlaneOrigin,
+}
+
+/// [`Origin`] with the default that a plane has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlaneOrigin(pub Origin);
+
+impl Default for PlaneOrigin {
+    fn default() -> Self {
+        Self(Origin::Server)
+    }
+}
+
+/// `[server]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Server {
+    /// Address and port.
+    pub listen: SocketAddr,
+    /// Names that may stand in `Host` beside IP addresses, `localhost` and what we listen on.
+    pub allowed_hosts: Vec<String>,
+    /// How long SIGTERM waits for callers that are still held.
+    pub shutdown_timeout: Span,
+    /// How long all stays as before after SIGTERM, but for readiness.
+    pub shutdown_min_delay: Span,
+    /// The largest body of a request.
+    pub max_body: Size,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            allowed_hosts: Vec::new(),
+            shutdown_timeout: Span::seconds(30),
+            shutdown_min_delay: Span::seconds(0),
+            max_body: Size::mebibytes(32),
+        }
+    }
+}
+
+/// When a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// After `fsync`: survives power loss.
+    #[default]
+    Power,
+    /// After the write: survives kill -9, not power loss.
+    Process,
+}
+
+/// `[store]`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Store {
+    /// The data directory; `None` until the command fills in its own default.
+    pub data: Option<PathBuf>,
+    /// `postgres://…` instead of a data directory.
+    pub database: Option<Secret>,
+    /// When a write counts as done.
+    pub durability: Durability,
+    /// Below this much room on the disk new work is refused; `None` is 1 GiB or 5 %, the smaller.
+    pub min_free: Option<Size>,
+}
+
+/// What a full agent means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Full {
+    /// Calls wait their turn.
+    #[default]
+    Queue,
+    /// Calls are refused.
+    Reject,
+}
+
+/// How inputs are checked against the schema that a function was registered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValidateInput {
+    /// Required fields must be there.
+    #[default]
+    Lenient,
+    /// Each property's schema that compiles is applied too.
+    Strict,
+    /// Not at all.
+    Off,
+}
+
+/// `[admission]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Admission {
+    /// Executions at once for each agent; 0 is no cap.
+    pub max_concurrent_per_agent: u32,
+    /// What a full agent means.
+    pub at_capacity: Full,
+    /// How many may wait at one agent.
+    pub queue_capacity: u32,
+    /// How many may wait in all.
+    pub queue_capacity_total: u64,
+    /// How inputs are checked.
+    pub validate_input: ValidateInput,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self {
+            max_concurrent_per_agent: 0,
+            at_capacity: Full::Queue,
+            queue_capacity: 10_000,
+            queue_capacity_total: 1_000_000,
+            validate_input: ValidateInput::Lenient,
+        }
+    }
+}
+
+/// `[executions]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Executions {
+    /// How much active time an execution may take.
+    pub deadline: Span,
+    /// How long a sync caller is held.
+    pub sync_wait: Span,
+    /// How long an execution may stay queued.
+    pub queue_timeout: SpanOrOff,
+    /// The largest result.
+    pub max_result: Size,
+    /// How long to wait, after a crash of the plane, for a sign of what had been sent.
+    pub recovery_grace: Span,
+}
+
+impl Default for Executions {
+    fn default() -> Self {
+        Self {
+            deadline: Span::seconds(3 * 3600),
+            sync_wait: Span::seconds(90),
+            queue_timeout: SpanOrOff::OFF,
+            max_result: Size::mebibytes(64),
+            recovery_grace: Span::seconds(60),
+        }
+    }
+}
+
+/// `[agents]`. A table in it, `[agents.ID]`, is what differs for that agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Agents {
+    /// How long a failed dial is absorbed; negative or `off`: not at all.
+    pub restart_grace: SpanOrOff,
+    /// How long executions of a gone instance may still call back.
+    pub drain_grace: Span,
+    /// How long the HTTP exchange with an agent may take.
+    pub call_timeout: Span,
+    /// How long a dial may take.
+    pub dial_timeout: Span,
+    /// Addresses and networks that may be dialled; empty is all that are not forbidden.
+    pub allow: Vec<String>,
+    /// Addresses and networks that may not be dialled.
+    pub deny: Vec<String>,
+    /// Agents sit behind a balancer: a refused dial says nothing about a process.
+    pub behind_proxy: bool,
+    /// Statuses of that balancer which mean "not sent".
+    pub not_sent_status: Vec<u16>,
+    /// What differs for single agents.
+    #[serde(flatten)]
+    pub by_id: BTreeMap<String, Agent>,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self {
+            restart_grace: SpanOrOff::seconds(15),
+            drain_grace: Span::seconds(60),
+            call_timeout: Span::seconds(90),
+            dial_timeout: Span::seconds(2),
+            allow: Vec::new(),
+            deny: Vec::new(),
+            behind_proxy: false,
+            not_sent_status: Vec::new(),
+            by_id: BTreeMap::new(),
+        }
+    }
+}
+
+/// `[agents.ID]`: what differs for one agent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agent {
+    /// Executions at once; 0 is no cap.
+    pub max_concurrent: Option<u32>,
+    /// How long the HTTP exchange may take.
+    pub call_timeout: Option<Span>,
+    /// How much active time an execution may take.
+    pub deadline: Option<Span>,
+    /// How long a failed dial is absorbed.
+    pub restart_grace: Option<SpanOrOff>,
+    /// What the plane shows this agent to prove itself; sent only to its registered origins.
+    pub internal_token: Option<Secret>,
+}
+
+/// `[retention]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    /// Finished executions, by whole runs.
+    pub executions: Span,
+    /// Inputs and results; `off`: as long as their execution.
+    pub payloads: SpanOrOff,
+    /// Log lines and notes.
+    pub logs: Span,
+    /// The event stream.
+    pub events: Span,
+    /// Idempotency keys.
+    pub idempotency: Span,
+    /// What people and keys did.
+    pub audit: Span,
+    /// What was set aside as unreadable.
+    pub quarantine: Span,
+    /// Over this size the oldest finished executions go first; `None` is no bound.
+    pub max_store: Option<Size>,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        const DAY: u64 = 86_400;
+        Self {
+            executions: Span::seconds(30 * DAY),
+            payloads: SpanOrOff::OFF,
+            logs: Span::seconds(3 * DAY),
+            events: Span::seconds(7 * DAY),
+            idempotency: Span::seconds(DAY),
+            audit: Span::seconds(90 * DAY),
+            quarantine: Span::seconds(30 * DAY),
+            max_store: None,
+        }
+    }
+}
+
+/// `[auth]`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Auth {
+    /// One key with every scope, taken beside those in the store.
+    pub api_key: Option<Secret>,
+    /// A file that holds it.
+    pub api_key_file: Option<PathBuf>,
+    /// Loopback callers need a key as well.
+    pub require_key: bool,
+}
+
+/// A value that is never printed.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+    /// The secret itself, for the one place that needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str("(redacted)")
+    }
+}
+
+impl Config {
+    /// What of it the decisions depend on.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            origin: self.origin.0,
+            max_concurrent_per_agent: self.admission.max_concurrent_per_agent,
+            agents: self.agents.limits(),
+            at_capacity: match self.admission.at_capacity {
+                Full::Queue => AtCapacity::Queue,
+                Full::Reject => AtCapacity::Reject,
+            },
+            queue_capacity: self.admission.queue_capacity,
+            queue_capacity_total: self.admission.queue_capacity_total,
+            deadline: self.executions.deadline.0,
+            sync_wait: self.executions.sync_wait.0,
+            queue_timeout: self.executions.queue_timeout.0,
+            recovery_grace: self.executions.recovery_grace.0,
+            restart_grace: self.agents.restart_grace.0,
+            drain_grace: self.agents.drain_grace.0,
+            call_timeout: self.agents.call_timeout.0,
+            behind_proxy: self.agents.behind_proxy,
+            not_sent_status: self.agents.not_sent_status.clone(),
+            ..Limits::default()
+        }
+    }
+}
+
+impl Agents {
+    fn limits(&self) -> HashMap<AgentId, AgentLimits> {
+        self.by_id
+            .iter()
+            .map(|(id, agent)| {
+                let limits = AgentLimits {
+                    max_concurrent: agent.max_concurrent,
+                    call_timeout: agent.call_timeout.map(|span| span.0),
+                    deadline: agent.deadline.map(|span| span.0),
+                    // The engine's override cannot say "off", so off is no grace at all.
+                    restart_grace: agent.restart_grace.map(|grace| grace.0.unwrap_or_default()),
+                };
+                (AgentId::trusted(id.as_str()), limits)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_defaults_are_the_engines_defaults() {
+        assert_eq!(Config::default().limits(), Limits::default());
+    }
+
+    #[test]
+    fn an_agents_table_overrides_and_an_unknown_key_in_it_is_refused() {
+        let config: Config = serde_json::from_str(
+            r#"{"agents":{"restart_grace":"-1","billing":{"max_concurrent":2,"call_timeout":"5m"}}}"#,
+        )
+        .unwrap();
+        let limits = config.limits();
+        assert_eq!(limits.restart_grace, None);
+        let billing = &limits.agents[&AgentId::trusted("billing")];
+        assert_eq!(billing.max_concurrent, Some(2));
+        assert_eq!(billing.call_timeout, Some(Duration::from_secs(300)));
+        for bad in [
+            r#"{"agents":{"billing":{"max_concurent":2}}}"#,
+            r#"{"agents":{"call_timout":"5m"}}"#,
+            r#"{"serve":{}}"#,
+            r#"{"server":{"lisen":"127.0.0.1:1"}}"#,
+        ] {
+            assert!(serde_json::from_str::<Config>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let config = Auth {
+            api_key: Some(Secret::new("canary")),
+            ..Auth::default()
+        };
+        assert!(!format!("{config:?}").contains("canary"));
+        assert!(!serde_json::to_string(&config).unwrap().contains("canary"));
+    }
+}
