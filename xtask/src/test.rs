@@ -1,0 +1,236 @@
+//! `cargo xtask test`: every check of the project, in one command. A failing part does not hide
+//! the others; the last line is the sum of all test runners. Knows no test by name.
+
+mod counts;
+mod part;
+mod python;
+
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use counts::Counts;
+use part::Part;
+
+use crate::{root, say};
+
+/// What to run.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Run only these parts (may be repeated).
+    #[arg(long, value_enum)]
+    only: Vec<Which>,
+    /// Run only tests whose name matches: a filter of the test runners.
+    #[arg(short = 'k', value_name = "FILTER")]
+    filter: Option<String>,
+    /// Give the peers the debug binary: quicker to build, slower to run.
+    #[arg(long)]
+    debug: bool,
+}
+
+/// The parts, in the order in which they run.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum Which {
+    /// Formatting.
+    Fmt,
+    /// Lints, warnings as errors.
+    Clippy,
+    /// Documentation, warnings as errors.
+    Doc,
+    /// The dependency tree holds no second TLS backend.
+    Tree,
+    /// The tests in Rust.
+    Rust,
+    /// Tests with real peers, against the real binary.
+    Peers,
+}
+
+/// What one part came to.
+struct Row {
+    name: &'static str,
+    counts: Option<Counts>,
+    passed: bool,
+    seconds: u64,
+    why: String,
+}
+
+/// Runs what was asked for. `false` when anything failed.
+///
+/// # Errors
+/// When a command of ours cannot be started at all.
+pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
+    let mut rows = Vec::new();
+    for which in Which::value_variants() {
+        if options.only.is_empty() || options.only.contains(which) {
+            rows.extend(run_part(*which, options));
+        }
+    }
+    Ok(conclude(&rows))
+}
+
+fn run_part(which: Which, options: &Options) -> Vec<Row> {
+    let filter = options.filter.as_deref();
+    match which {
+        Which::Fmt => vec![check("fmt", &Part::cargo("fmt --all --check"))],
+        Which::Clippy => vec![check(
+            "clippy",
+            &Part::cargo("clippy --workspace --all-targets --locked -- -D warnings"),
+        )],
+        Which::Doc => vec![check(
+            "doc",
+            &Part::cargo("doc --workspace --no-deps --locked").env("RUSTDOCFLAGS", "-D warnings"),
+        )],
+        Which::Tree => vec![no_second_tls()],
+        Which::Rust => rust_tests(filter),
+        Which::Peers => peers(filter, options.debug),
+    }
+}
+
+/// A part that passes or fails as a whole.
+fn check(name: &'static str, part: &Part) -> Row {
+    let began = Instant::now();
+    let (passed, why) = match part.stream(&mut |_| {}) {
+        Ok(passed) => (passed, String::new()),
+        Err(error) => (false, format!("{error:#}")),
+    };
+    Row {
+        name,
+        counts: None,
+        passed,
+        seconds: began.elapsed().as_secs(),
+        why,
+    }
+}
+
+/// A part whose runner counts its tests; one that counts none has failed.
+fn counted(name: &'static str, part: &Part) -> Row {
+    let began = Instant::now();
+    let mut counts = Counts::default();
+    let ended = part.stream(&mut |line| counts.read(line));
+    let (mut passed, mut why) = match ended {
+        Ok(passed) => (passed, String::new()),
+        Err(error) => (false, format!("{error:#}")),
+    };
+    if !passed && counts.failed == 0 {
+        counts.failed = 1;
+    }
+    if passed && counts.failed > 0 {
+        passed = false;
+        why = "the runner counted failures but ended well".to_owned();
+    }
+    Row {
+        name,
+        counts: Some(counts),
+        passed,
+        seconds: began.elapsed().as_secs(),
+        why,
+    }
+}
+
+fn rust_tests(filter: Option<&str>) -> Vec<Row> {
+    let nextest = Part::cargo("nextest --version").quiet();
+    let mut suite = if nextest {
+        Part::cargo("nextest run --workspace --locked --no-fail-fast --no-tests pass")
+    } else {
+        Part::cargo("test --workspace --locked --no-fail-fast --all-targets")
+    };
+    if let Some(filter) = filter {
+        suite = suite.arg(filter);
+    }
+    let mut rows = vec![counted("rust", &suite)];
+    if filter.is_none() {
+        let docs = Part::cargo("test --workspace --locked --no-fail-fast --doc");
+        rows.push(counted("rust, in docs", &docs));
+    }
+    rows
+}
+
+/// `ring` is the one TLS backend: two of them make every build longer and panic at start.
+fn no_second_tls() -> Row {
+    let began = Instant::now();
+    let tree = Part::cargo("tree --workspace --locked -e normal,build,dev --prefix none").output();
+    let (passed, why) = match tree {
+        Ok(text) if text.contains("aws-lc-rs") => (false, "cargo tree names aws-lc-rs".to_owned()),
+        Ok(text) if text.contains("muster") => (true, String::new()),
+        Ok(_) => (false, "cargo tree printed no package of ours".to_owned()),
+        Err(error) => (false, format!("{error:#}")),
+    };
+    Row {
+        name: "tree",
+        counts: None,
+        passed,
+        seconds: began.elapsed().as_secs(),
+        why,
+    }
+}
+
+fn peers(filter: Option<&str>, debug: bool) -> Vec<Row> {
+    let build = if debug {
+        Part::cargo("build --locked --package muster")
+    } else {
+        Part::cargo("build --locked --package muster --release")
+    };
+    let built = check("build", &build);
+    if !built.passed {
+        return vec![built, cannot_run("the binary could not be built")];
+    }
+    let python = match python::prepare(&root()) {
+        Ok(python) => python,
+        Err(error) => return vec![built, cannot_run(&format!("{error:#}"))],
+    };
+    let profile = if debug { "debug" } else { "release" };
+    let binary = part::target_directory().map(|target| target.join(profile).join("muster"));
+    let Some(binary) = binary else {
+        return vec![built, cannot_run("cargo does not say where its target is")];
+    };
+    let mut suite = Part::program(&python)
+        .args(["-m", "pytest", "-p", "no:cacheprovider", "--color=no"])
+        .env("MUSTER_BINARY", &binary.to_string_lossy())
+        .inside("tests/peers");
+    if let Some(filter) = filter {
+        suite = suite.args(["-k", filter]);
+    }
+    vec![built, counted("peers", &suite)]
+}
+
+/// A peer that is not there has failed; it was not skipped.
+fn cannot_run(why: &str) -> Row {
+    Row {
+        name: "peers",
+        counts: Some(Counts {
+            failed: 1,
+            ..Counts::default()
+        }),
+        passed: false,
+        seconds: 0,
+        why: why.to_owned(),
+    }
+}
+
+/// Prints the table and, last and alone, the sum. A failed check counts as one failure.
+fn conclude(rows: &[Row]) -> bool {
+    let mut sum = Counts::default();
+    say::line("");
+    for row in rows {
+        let verdict = if row.passed { "passed" } else { "FAILED" };
+        let detail = match &row.counts {
+            Some(counts) => {
+                sum.add(counts);
+                format!(
+                    "{} passed, {} failed, {} skipped",
+                    counts.passed, counts.failed, counts.skipped
+                )
+            }
+            None => {
+                sum.failed += u64::from(!row.passed);
+                String::new()
+            }
+        };
+        let name = row.name;
+        let seconds = row.seconds;
+        let text = format!("{name:<14} {verdict}  {seconds:>5} s  {detail} {}", row.why);
+        say::line(text.trim_end());
+    }
+    say::line("");
+    say::line(&format!("{} passed, {} failed", sum.passed, sum.failed));
+    sum.failed == 0 && rows.iter().all(|row| row.passed)
+}
