@@ -79,6 +79,8 @@ pub struct MemoryEventFilter {
     pub scope_id: Option<String>,
     /// At or after.
     pub since: Option<Timestamp>,
+    /// Only after this number; then the oldest so many instead of the newest.
+    pub after: Option<u64>,
     /// Newest so many.
     pub limit: usize,
 }
