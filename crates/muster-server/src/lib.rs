@@ -1,3 +1,22 @@
-//! The shell around the decisions: HTTP, dispatch, and the driver that runs the engine.
+//! The shell: HTTP in and out, the driver that runs the engine, and everything with a socket,
+//! a clock or a thread. Decides nothing about executions and writes no SQL.
 
+pub mod api;
+pub mod app;
+pub mod auth;
+mod chores;
+pub mod clock;
 pub mod config;
+pub mod directory;
+pub mod driver;
+pub mod duties;
+pub mod feed;
+pub mod logs;
+pub mod memory;
+pub mod meters;
+pub mod plane;
+pub mod views;
+
+pub use app::App;
+pub use config::Config;
+pub use plane::{Plane, Running};

@@ -1,0 +1,95 @@
+//! The routes, one file per noun. Each has `routes()`, which registers path and document
+//! together.
+
+pub mod caller;
+pub mod problem;
+
+mod batch_status;
+mod callbacks;
+mod cancel;
+mod did;
+mod discovery;
+mod events;
+mod execute;
+mod execution_events;
+mod executions;
+mod health;
+mod hold;
+mod keys;
+mod logs;
+mod memory;
+mod metrics;
+mod nodes;
+mod notes;
+mod openapi;
+mod payloads;
+mod quarantine;
+mod queues;
+mod runs;
+mod ui_events;
+mod why;
+mod workflow;
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use muster_wire::Category;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+use problem::Problem;
+
+/// Every route of the API with its document.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(execute::routes())
+        .merge(executions::routes())
+        .merge(callbacks::routes())
+        .merge(cancel::routes())
+        .merge(payloads::routes())
+        .merge(execution_events::routes())
+        .merge(runs::routes())
+        .merge(why::routes())
+        .merge(nodes::routes())
+        .merge(workflow::routes())
+        .merge(queues::routes())
+        .merge(events::routes())
+        .merge(health::routes())
+        .merge(metrics::routes())
+        .merge(keys::routes())
+        .merge(hold::routes())
+        .merge(quarantine::routes())
+        .merge(openapi::routes())
+        .merge(memory::routes())
+        .merge(notes::routes())
+        .merge(logs::routes())
+        .merge(did::routes())
+        .merge(discovery::routes())
+        .merge(batch_status::routes())
+        .merge(ui_events::routes())
+}
+
+/// The whole service: routes, documents, the answers for what is not there, and the guard.
+pub fn service(app: App) -> Router {
+    let (router, document) = routes().split_for_parts();
+    openapi::serve(router, document)
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::from_fn_with_state(
+            app.clone(),
+            crate::auth::guard,
+        ))
+        .with_state(app)
+}
+
+async fn unknown_route(uri: http::Uri) -> Response {
+    Problem::not_found(format!("there is no route {}; see /docs", uri.path())).into_response()
+}
+
+async fn wrong_method(method: http::Method, uri: http::Uri) -> Response {
+    let mut problem = Problem::new(
+        Category::Validation,
+        format!("{} does not take {method}; see /docs", uri.path()),
+    );
+    problem.status = http::StatusCode::METHOD_NOT_ALLOWED;
+    problem.into_response()
+}
