@@ -1,0 +1,95 @@
+"""Fixtures: planes and agents that end with the test, and an agent that printed an error line
+which the test did not provoke fails the test."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.agent import Agent  # noqa: E402
+from harness.plain_agent import PlainAgent  # noqa: E402
+from harness.plane import Plane  # noqa: E402
+
+
+class World:
+    """Everything one test, or one module of tests, has started."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.planes = []
+        self.agents = []
+        self.plain = []
+
+    def plane(self, start=True, **settings):
+        """A plane. Settings are named as in the configuration, with `__` for the dot."""
+        data = self.folder / f"plane-{len(self.planes)}"
+        plane = Plane(data, {name.replace("__", "."): v for name, v in settings.items()})
+        self.planes.append(plane)
+        return plane.start() if start else plane
+
+    def agent(self, plane, script, node_id, start=True, **environment):
+        agent = Agent(plane, script, node_id, **environment)
+        self.agents.append(agent)
+        return agent.start() if start else agent
+
+    def plain_agent(self, plane, node_id, start=True, **options):
+        agent = PlainAgent(plane, node_id, **options)
+        self.plain.append(agent)
+        return agent.start() if start else agent
+
+    def close(self):
+        for agent in self.agents:
+            agent.close()
+        for agent in self.plain:
+            agent.stop()
+        for plane in self.planes:
+            plane.close()
+
+    def check(self):
+        """What must hold after every test."""
+        wrong = []
+        for agent in self.agents:
+            wrong += [f"{agent.node_id}: {line}" for line in agent.unexpected_errors()]
+        for plane in self.planes:
+            for child in plane.past:
+                wrong += [f"plane: {line}" for line in child.lines if "panicked at" in line]
+        assert not wrong, "error lines that no test provoked:\n" + "\n".join(wrong[:40])
+
+    def output(self):
+        children = [child for plane in self.planes for child in plane.past]
+        children += [child for agent in self.agents for child in agent.past]
+        return "\n".join(child.output() for child in children)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed:
+        for name in ("world", "shared"):
+            world = getattr(item, "funcargs", {}).get(name)
+            if world is not None:
+                report.sections.append(("children", world.output()))
+    return report
+
+
+def _world(folder):
+    world = World(folder)
+    try:
+        yield world
+    finally:
+        world.close()
+    world.check()
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Planes and agents of one test."""
+    yield from _world(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def module_world(tmp_path_factory):
+    """Planes and agents of one module."""
+    yield from _world(tmp_path_factory.mktemp("module"))

@@ -1,0 +1,1 @@
+"""What the peer tests stand on: the real plane and real agents as child processes."""

@@ -1,0 +1,66 @@
+"""`muster dev -- python agent.py`: the file is edited again and again under load, and no call
+fails."""
+
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from harness.agent import SCRIPTS
+from harness.child import Child
+from harness.plane import Plane, binary, quiet_environment
+from harness.waiting import free_port, until
+
+SECONDS = 40
+
+
+def test_file_edits_under_ten_calls_a_second_fail_no_execution(world):
+    folder = world.folder / "project"
+    folder.mkdir()
+    script = folder / "agent.py"
+    shutil.copy(SCRIPTS / "basic.py", script)
+    plane = Plane(folder / "data")
+    world.planes.append(plane)
+    agent_port = free_port()
+    environment = quiet_environment(
+        NODE_ID="edited",
+        AGENT_PORT=agent_port,
+        AGENT_CALLBACK_URL=f"http://127.0.0.1:{agent_port}",
+        PYTHONUNBUFFERED="1",
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    command = [binary(), "dev", "--listen", f"127.0.0.1:{plane.port}", "--data", str(plane.data)]
+    command += ["--", sys.executable, str(script)]
+    plane.child = Child("dev", command, env=environment, cwd=folder)
+    plane.past.append(plane.child)
+    plane.wait_ready()
+    until("the agent answers", lambda: plane.call("edited.who").status_code == 200, 60)
+
+    answers = []
+    pids = set()
+    with ThreadPoolExecutor(200) as pool:
+        end = time.monotonic() + SECONDS
+        edits = 0
+        edit_at = time.monotonic() + 3
+        jobs = []
+        while time.monotonic() < end:
+            jobs.append(pool.submit(plane.call, "edited.who"))
+            if len(jobs) % 10 == 0:
+                jobs.append(pool.submit(plane.call, "edited.slow", {"seconds": 1}))
+            if time.monotonic() > edit_at:
+                edits += 1
+                script.write_text(script.read_text() + f"\n# edit {edits}\n")
+                edit_at = time.monotonic() + 6
+            time.sleep(0.1)
+        answers = [job.result() for job in jobs]
+    wrong = [f"{a.status_code} {a.text}" for a in answers if a.status_code != 200]
+    assert not wrong, f"{len(wrong)} of {len(answers)}: {wrong[:5]}"
+    for answer in answers:
+        if "pid" in answer.json()["result"]:
+            pids.add(answer.json()["result"]["pid"])
+    assert edits >= 5
+    assert len(pids) >= 4, f"the agent was not restarted on edits: {pids}"
+    failed = [r for r in plane.store.executions().values() if r["status"] != "succeeded"]
+    assert not failed, failed[:3]
+    plane.child.terminate()
+    assert plane.child.wait(30) in (0, 130, 143)

@@ -1,0 +1,99 @@
+"""Load with acknowledged ids, the plane killed at random moments: every acknowledged id ends
+exactly once, and no execution reaches the agent twice."""
+
+import os
+import random
+import threading
+import time
+
+import httpx
+
+from harness.waiting import until
+
+TERMINAL = ("succeeded", "failed", "cancelled", "timeout")
+
+
+class Caller(threading.Thread):
+    """Submits until told to stop and remembers what was acknowledged."""
+
+    def __init__(self, plane, lane, function):
+        super().__init__(daemon=True)
+        self.plane, self.lane, self.function = plane, lane, function
+        self.acknowledged, self.refused, self.halt = [], [], threading.Event()
+
+    def run(self):
+        path = "/api/v1/execute/async/" if self.lane == "async" else "/api/v1/execute/"
+        http = httpx.Client(base_url=self.plane.url, timeout=60)
+        while not self.halt.is_set():
+            try:
+                answer = http.post(f"{path}target.{self.function}", json={"input": {}})
+            except httpx.TransportError:
+                time.sleep(0.02)
+                continue
+            if answer.status_code in (200, 202):
+                self.acknowledged.append(answer.json()["execution_id"])
+            elif answer.status_code == 503 or "execution_id" in answer.json():
+                self.refused.append(answer.json())
+            else:
+                raise AssertionError(f"{answer.status_code} {answer.text}")
+            time.sleep(0.002)
+
+
+def test_every_acknowledged_id_ends_exactly_once_through_random_kills(world):
+    seed = int(os.environ.get("KILL_SEED", random.randrange(1 << 32)))
+    kills = int(os.environ.get("KILL_COUNT", 12))
+    chance = random.Random(seed)
+    print(f"KILL_SEED={seed} KILL_COUNT={kills}")
+    plane = world.plane(executions__recovery_grace="5s")
+    agent = world.plain_agent(plane, "target", take=0.01)
+    callers = [
+        Caller(plane, lane, function)
+        for lane in ("async", "sync")
+        for function in ("now", "later")
+        for _ in range(3)
+    ]
+    for caller in callers:
+        caller.start()
+    for _ in range(kills):
+        time.sleep(chance.uniform(0.05, 1.2))
+        plane.kill_9()
+        time.sleep(chance.uniform(0, 0.3))
+        plane.start()
+    time.sleep(0.5)
+    for caller in callers:
+        caller.halt.set()
+    for caller in callers:
+        caller.join(90)
+        assert not caller.is_alive(), "a caller is stuck"
+
+    acknowledged = [id for caller in callers for id in caller.acknowledged]
+    assert len(set(acknowledged)) == len(acknowledged)
+    assert len(acknowledged) > kills * 10, "too little load to prove anything"
+
+    def open_rows():
+        return [r["id"] for r in plane.store.executions().values() if r["status"] not in TERMINAL]
+
+    until("every execution ended", lambda: not open_rows(), within=90, every=0.5)
+    rows = plane.store.executions()
+    missing = [id for id in acknowledged if id not in rows]
+    assert not missing, f"acknowledged and lost: {missing[:5]} of {len(missing)}"
+
+    ends = plane.store.rows(
+        "select execution, count(*) as n from events where kind in "
+        "('execution.succeeded','execution.failed','execution.cancelled','execution.timed_out') "
+        "group by execution"
+    )
+    assert all(row["n"] == 1 for row in ends), "an execution ended twice"
+    assert {row["execution"] for row in ends} == set(rows), "an end without an event"
+    # A sync caller that was told 200 saw the end that stands.
+    for caller in callers:
+        if caller.lane == "sync":
+            wrong = [id for id in caller.acknowledged if rows[id]["status"] != "succeeded"]
+            assert not wrong, f"told 200, stored otherwise: {wrong[:5]}"
+    often = {id: n for id, n in agent.deliveries.items() if n > 1}
+    assert not often, f"delivered more than once: {often}"
+    unknown = [r for r in rows.values() if r["status"] == "failed"]
+    allowed = {"outcome_unknown"}
+    assert {r["error_category"] for r in unknown} <= allowed, unknown[:3]
+    sequence = [row["seq"] for row in plane.store.rows("select seq from events order by seq")]
+    assert sequence == list(range(sequence[0], sequence[0] + len(sequence))), "a hole in the events"

@@ -1,0 +1,111 @@
+"""The plane ends and comes back under a connected agent, with calls in flight."""
+
+import threading
+
+import httpx
+import pytest
+
+from harness.waiting import until
+
+
+def background(work):
+    """Runs `work` on a thread; its outcome is read by calling what this returns."""
+    box = {}
+
+    def run():
+        try:
+            box["answer"] = work()
+        except httpx.TransportError as error:
+            box["answer"] = error
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def outcome(within=90):
+        thread.join(within)
+        assert not thread.is_alive(), "the call never returned"
+        return box["answer"]
+
+    return outcome
+
+
+@pytest.mark.parametrize("end", ["kill -9", "SIGTERM"])
+def test_calls_in_flight_survive_a_restart_of_the_plane(world, end):
+    # The sync caller is held for one second of the shutdown, then told that it goes on.
+    plane = world.plane(server__shutdown_timeout="1s")
+    agent = world.agent(plane, "basic.py", "steady-agent")
+    agent.expect_error("memory events|Connect|connect|[Hh]eartbeat")
+    ids = [
+        plane.submit("steady-agent.slow", {"seconds": seconds}).json()["execution_id"]
+        for seconds in (2, 3, 4, 5)
+    ]
+    held = background(lambda: plane.call("steady-agent.slow", {"seconds": 4}))
+    until("all five run", lambda: len(running(plane)) == 5)
+    if end == "kill -9":
+        plane.kill_9()
+    else:
+        assert plane.terminate() == 0
+    answer = held()
+    if end == "SIGTERM":
+        assert answer.status_code == 504, answer.text
+        assert answer.json()["error_category"] == "still_running"
+        ids.append(answer.json()["execution_id"])
+    plane.start()
+    for id in ids:
+        view = plane.wait_end(id)
+        assert view["status"] == "succeeded", view
+        assert view["result"]["slept"] >= 2
+    attempts = plane.store.rows("select execution, count(*) as n from attempts group by execution")
+    assert all(row["n"] == 1 for row in attempts), "something was sent twice"
+    until(
+        "the agent is called without a new registration",
+        lambda: plane.call("steady-agent.hello", {"name": "x"}).status_code == 200,
+    )
+    assert all(row["status"] == "succeeded" for row in plane.store.executions().values())
+
+
+def running(plane):
+    return [row for row in plane.store.executions().values() if row["status"] == "running"]
+
+
+def test_a_chain_in_flight_survives_kill_9_of_the_plane(world):
+    plane = world.plane()
+    names = ("up", "down")
+    agents = [world.agent(plane, "chain.py", name) for name in names]
+    slow = world.agent(plane, "basic.py", "slow-leaf")
+    for agent in [*agents, slow]:
+        agent.expect_error("memory events|[Cc]onnect|[Hh]eartbeat|poll|attempt")
+    ids = [
+        plane.submit("up.relay", {"path": ["down"], "value": n}).json()["execution_id"]
+        for n in range(5)
+    ]
+    ids.append(plane.submit("slow-leaf.slow", {"seconds": 3}).json()["execution_id"])
+    plane.kill_9()
+    plane.start()
+    for id in ids:
+        view = plane.wait_end(id, within=90)
+        assert view["status"] in ("succeeded", "failed"), view
+    slow_view = plane.execution(ids[-1])
+    assert slow_view["status"] == "succeeded", slow_view
+
+
+def test_what_was_acknowledged_is_there_after_kill_9(world):
+    plane = world.plane(admission__max_concurrent_per_agent=1)
+    agent = world.agent(plane, "basic.py", "narrow-agent")
+    agent.expect_error("memory events|Connect|connect|[Hh]eartbeat")
+    ids = [
+        plane.submit("narrow-agent.slow", {"seconds": 0.2}).json()["execution_id"]
+        for _ in range(20)
+    ]
+    plane.kill_9()
+    plane.start()
+    for id in ids:
+        assert plane.wait_end(id, within=90)["status"] == "succeeded"
+
+
+def test_sigterm_of_an_idle_plane_is_quick_and_clean(world):
+    plane = world.plane()
+    agent = world.agent(plane, "basic.py", "idle-agent")
+    agent.expect_error("memory events|Connect|connect|[Hh]eartbeat")
+    assert plane.call("idle-agent.hello", {"name": "x"}).status_code == 200
+    assert plane.terminate(within=15) == 0
