@@ -41,6 +41,8 @@ pub struct Auth {
     pub hosts: Hosts,
     /// The data directory, where the owner key lies; `None` when nothing is on a disk.
     data_dir: Option<PathBuf>,
+    /// Whether loopback callers need a key for everything.
+    require_key: bool,
 }
 
 /// What became of a rotation or a registration that changes a key.
@@ -61,13 +63,13 @@ impl Auth {
         let mut names = config.server.allowed_hosts.clone();
         names.push(config.server.listen.to_string());
         let now = Timestamp::wall_clock();
-        let fixed = configured_key(config, now).into_iter().collect();
-        let on_disk = stores.decisions.about().kind != "memory"
-            && !config.store.data.as_os_str().is_empty();
+        let fixed = configured_key(config, now)?.into_iter().collect();
+        let on_disk = stores.decisions.about().kind != "memory";
         let auth = Self {
             ring: Ring::open(&*stores.annex, fixed)?,
             hosts: Hosts::new(names),
-            data_dir: on_disk.then(|| config.store.data.clone()),
+            data_dir: config.store.data.clone().filter(|_| on_disk),
+            require_key: config.auth.require_key,
         };
         auth.ensure_owner(&*stores.annex, now)?;
         Ok(auth)
@@ -217,12 +219,23 @@ fn new_record(
 /// The key that deployments of AgentField set for all their agents: everything an agent and
 /// its callers need, and nothing that decides for a person. It stands for the owner, so that
 /// agents which registered before it was set keep their ids.
-fn configured_key(config: &Config, now: Timestamp) -> Option<KeyRecord> {
-    let text = KeyText::from_file(config.auth.api_key.as_deref()?);
+fn configured_key(config: &Config, now: Timestamp) -> StoreResult<Option<KeyRecord>> {
+    let text = match (&config.auth.api_key, &config.auth.api_key_file) {
+        (Some(secret), _) => secret.reveal().to_owned(),
+        (None, Some(path)) => std::fs::read_to_string(path).map_err(|source| StoreError::Io {
+            doing: format!("reading auth.api_key_file {}", path.display()),
+            source,
+        })?,
+        (None, None) => return Ok(None),
+    };
+    let text = KeyText::from_file(&text);
+    if text.expose().is_empty() {
+        return Ok(None);
+    }
     let scopes = [Scope::Agent, Scope::Call, Scope::Read];
     let words = scopes.iter().map(Scope::word).collect();
     let mut record = new_record(&text, "auth.api_key of the configuration", words, OWNER, now, None);
     record.id = CONFIGURED_KEY_ID.into();
     record.prefix = "(configured)".into();
-    Some(record)
+    Ok(Some(record))
 }

@@ -1,0 +1,159 @@
+//! The guard in front of every route, as one table read from top to bottom: host, origin, key,
+//! scope, agent. It puts the [`Caller`] into the request. A caller on loopback without a key
+//! costs three header look-ups and one reference count.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::body::HttpBody;
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::header::{AUTHORIZATION, FORWARDED};
+use http::{HeaderMap, StatusCode};
+use muster_wire::{Category, Timestamp};
+
+use super::origin::{self, Foreign};
+use super::{Auth, Identity, Key, Need, NotTaken, table};
+use crate::api::caller::Caller;
+use crate::api::problem::Problem;
+use crate::app::App;
+
+/// Lets a request pass with its [`Caller`], or answers why not.
+pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    match admit(&app.auth, &request, app.clock.now()) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn admit(auth: &Auth, request: &Request, now: Timestamp) -> Result<Caller, Problem> {
+    let headers = request.headers();
+    let key = find_key(auth, headers, now);
+    if !matches!(key, Some(Ok(_)))
+        && !auth.hosts.names_us(request.uri(), request.version(), headers)
+    {
+        return Err(refuse(Foreign::Host));
+    }
+    let has_body = !request.body().is_end_stream();
+    origin::check(request.method(), request.uri(), headers, has_body).map_err(refuse)?;
+
+    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let (need, agent_segment) = table::look_up(request.method(), matched);
+    let who = match key {
+        Some(Ok(key)) => key.identity.clone(),
+        _ if need == Need::Nothing => Identity::nobody(),
+        Some(Err(why)) => return Err(unauthenticated(why.message())),
+        None => without_key(auth, need, is_local(request))?,
+    };
+    if !who.grants.satisfy(need) {
+        return Err(Problem::new(
+            Category::PermissionDenied,
+            format!("this needs a key with the scope {}", need.scopes()),
+        ));
+    }
+    if let Some(segment) = agent_segment {
+        let named = request.uri().path().split('/').skip(1).nth(segment).unwrap_or("");
+        // The path is compared as it came: an agent id has nothing to encode.
+        if !who.grants.act_as(named) {
+            return Err(Problem::new(
+                Category::PermissionDenied,
+                "this key is bound to another agent",
+            ));
+        }
+    }
+    Ok(Caller::new(who))
+}
+
+fn without_key(auth: &Auth, need: Need, local: bool) -> Result<Arc<Identity>, Problem> {
+    if need.always_needs_a_key() {
+        return Err(unauthenticated(
+            "this needs a key, on loopback too: send X-API-Key; the owner's is in owner.key in the data directory",
+        ));
+    }
+    if !local || auth.require_key {
+        return Err(unauthenticated(
+            "this needs a key: send X-API-Key, or Authorization: Bearer",
+        ));
+    }
+    Ok(Identity::loopback())
+}
+
+fn find_key(auth: &Auth, headers: &HeaderMap, now: Timestamp) -> Option<Result<Arc<Key>, NotTaken>> {
+    let text = match headers.get("x-api-key") {
+        Some(value) => value.to_str(),
+        None => {
+            let value = headers.get(AUTHORIZATION)?.to_str().unwrap_or("");
+            let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+            if !scheme.eq_ignore_ascii_case("bearer") {
+                return Some(Err(NotTaken::Malformed));
+            }
+            Ok(token)
+        }
+    };
+    Some(match text {
+        Ok(text) => auth.ring.find(text.trim(), now),
+        Err(_) => Err(NotTaken::Malformed),
+    })
+}
+
+/// Whether the caller is on this machine. What a proxy passed on is not: the proxy is.
+fn is_local(request: &Request) -> bool {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let headers = request.headers();
+    peer.is_some_and(|ConnectInfo(peer)| is_loopback(peer.ip()))
+        && !headers.contains_key(FORWARDED)
+        && !headers.contains_key("x-forwarded-for")
+        && !headers.contains_key("x-real-ip")
+}
+
+fn is_loopback(ip: IpAddr) -> bool {
+    ip.to_canonical().is_loopback()
+}
+
+fn unauthenticated(message: &str) -> Problem {
+    Problem::new(Category::Unauthenticated, message)
+}
+
+fn refuse(why: Foreign) -> Problem {
+    match why {
+        Foreign::Host => {
+            let mut problem = Problem::new(
+                Category::PermissionDenied,
+                "the Host of this request is no name of this plane; use its address, or add the name to server.allowed_hosts",
+            );
+            problem.status = StatusCode::MISDIRECTED_REQUEST;
+            problem
+        }
+        Foreign::Origin => Problem::new(
+            Category::PermissionDenied,
+            "requests from pages of other origins are refused",
+        ),
+        Foreign::ContentType => Problem::validation(
+            "a body that comes from a browser must be sent as Content-Type: application/json",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapped_loopback_address_is_loopback() {
+        for (ip, local) in [
+            ("127.0.0.1", true),
+            ("127.9.9.9", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("::ffff:10.0.0.1", false),
+            ("192.168.0.1", false),
+            ("0.0.0.0", false),
+        ] {
+            assert_eq!(is_loopback(ip.parse().unwrap()), local, "{ip}");
+        }
+    }
+}
