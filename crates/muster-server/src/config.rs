@@ -280,7 +280,8 @@ impl Default for Retention {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Auth {
-    /// One key with every scope, taken beside those in the store.
+    /// One key that agents and callers may use (scopes agent, call and read), taken beside those
+    /// in the store.
     pub api_key: Option<Secret>,
     /// A file that holds it.
     pub api_key_file: Option<PathBuf>,

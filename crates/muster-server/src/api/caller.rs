@@ -1,67 +1,91 @@
 //! Who asks. The guard in front of every route puts it into the request; handlers take it from
 //! there.
 
-use std::convert::Infallible;
-use std::sync::{Arc, LazyLock};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use muster_wire::AgentId;
+use muster_wire::{AgentId, Category};
 
-/// What a key may do.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Everything.
-    Admin,
-    /// Look at everything.
-    Read,
-    /// Execute, see its own results, cancel.
-    Call,
-    /// Pause, approve, hold, drain.
-    Operate,
-    /// Register, beat, call back, events, logs, memory, call; for one agent id or any.
-    Agent(Option<AgentId>),
-    /// `agent` for one agent id, bound to a supervised process.
-    Worker(Arc<str>),
-}
+use crate::api::problem::Problem;
+use crate::app::App;
+use crate::auth::{Bound, Identity, Need};
 
-/// Who asks.
+/// Who asks. Cloning it is one reference count; its fields are those of [`Identity`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Who the key stands for; a keyless caller on loopback is the owner.
-    pub principal: Arc<str>,
-    /// The key, hashed; `None` without one.
-    pub key_hash: Option<Arc<str>>,
-    /// What it may do.
-    pub scopes: Arc<[Scope]>,
-    /// The agent to which the key is bound.
-    pub key_agent: Option<AgentId>,
-    /// The supervised process to which the key belongs.
-    pub worker: Option<Arc<str>>,
-}
+pub struct Caller(Arc<Identity>);
 
-static OWNER: LazyLock<Caller> = LazyLock::new(|| Caller {
-    principal: Arc::from("owner"),
-    key_hash: None,
-    scopes: Arc::from([Scope::Admin]),
-    key_agent: None,
-    worker: None,
-});
-
-impl Caller {
-    /// The owner of the plane.
-    pub fn owner() -> Self {
-        OWNER.clone()
+impl Deref for Caller {
+    type Target = Identity;
+    fn deref(&self) -> &Identity {
+        &self.0
     }
 }
 
+impl Caller {
+    pub(crate) fn new(identity: Arc<Identity>) -> Self {
+        Self(identity)
+    }
+
+    /// Whether it may do what needs this.
+    pub fn may(&self, need: Need) -> bool {
+        self.grants.satisfy(need)
+    }
+
+    /// Whether it may act as an agent that the body names; the guard has checked those that
+    /// the path names.
+    ///
+    /// # Errors
+    /// When its key is bound to another agent.
+    pub fn must_be(&self, agent: &str) -> Result<(), Problem> {
+        if self.grants.act_as(agent) {
+            return Ok(());
+        }
+        Err(bound_elsewhere())
+    }
+
+    /// Whether it may see what belongs to a principal: a key with the scope `call` alone sees
+    /// only the results of its own calls.
+    pub fn sees(&self, principal: &str) -> bool {
+        !self.grants.only_own_results() || *self.principal == *principal
+    }
+
+    /// For a registration: like [`Caller::must_be`], and a worker's key is bound to the agent
+    /// it first registers as.
+    ///
+    /// # Errors
+    /// When its key is bound to another agent, or the store cannot be written.
+    pub async fn register_as(&self, app: &App, agent: &AgentId) -> Result<(), Problem> {
+        let (Some(key), true) = (&self.key_id, self.grants.is_unbound_worker()) else {
+            return self.must_be(agent.as_str());
+        };
+        let (work, key, agent) = (app.clone(), key.clone(), agent.clone());
+        let bound = app
+            .blocking(move |stores| work.auth.bind(&*stores.annex, &key, &agent))
+            .await?;
+        match bound {
+            Bound::Yes => Ok(()),
+            Bound::Elsewhere => Err(bound_elsewhere()),
+        }
+    }
+}
+
+fn bound_elsewhere() -> Problem {
+    Problem::new(
+        Category::PermissionDenied,
+        "this key is bound to another agent",
+    )
+}
+
 impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Infallible;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        // Absent only when a route was served without the guard in front of it.
+        parts
             .extensions
             .get::<Caller>()
             .cloned()
-            .unwrap_or_else(Caller::owner))
+            .ok_or_else(|| Problem::new(Category::Unauthenticated, "nobody checked who asks"))
     }
 }

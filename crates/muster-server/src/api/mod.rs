@@ -9,6 +9,7 @@ mod callbacks;
 mod cancel;
 mod did;
 mod discovery;
+mod docs;
 mod events;
 mod execute;
 mod execution_events;
@@ -68,10 +69,15 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(ui_events::routes())
 }
 
+/// The OpenAPI document of every route.
+pub fn document() -> serde_json::Value {
+    openapi::finish(&routes().split_for_parts().1)
+}
+
 /// The whole service: routes, documents, the answers for what is not there, and the guard.
 pub fn service(app: App) -> Router {
     let (router, document) = routes().split_for_parts();
-    openapi::serve(router, document)
+    openapi::serve(router, &document)
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn_with_state(

@@ -1,16 +1,187 @@
-//! `/openapi.json` and `/docs`, generated from the routes. Replaced by its owner.
+//! `/openapi.json`: generated from the routes, so that it cannot drift from them. What holds
+//! for every route is added here once: the error shape, the keys, the scope each one needs.
+
+use std::sync::Arc;
 
 use axum::Router;
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use muster_wire::Category;
+use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::api::docs;
 use crate::app::App;
+use crate::auth::{Need, table};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
 }
 
 /// Adds the document's own routes.
-pub(crate) fn serve(router: Router<App>, _document: OpenApi) -> Router<App> {
+pub(crate) fn serve(router: Router<App>, document: &OpenApi) -> Router<App> {
+    let document = finish(document);
+    let text = Bytes::from(serde_json::to_vec(&document).unwrap_or_default());
+    let tag: Arc<str> = format!("\"{}\"", &blake3::hash(&text).to_hex()[..16]).into();
     router
+        .route(
+            "/openapi.json",
+            get(move |headers: HeaderMap| async move { answer(&headers, &tag, text) }),
+        )
+        .merge(docs::routes(&document))
+}
+
+fn answer(headers: &HeaderMap, tag: &str, text: Bytes) -> Response {
+    let known = headers
+        .get(IF_NONE_MATCH)
+        .is_some_and(|v| v.as_bytes() == tag.as_bytes());
+    if known {
+        return (StatusCode::NOT_MODIFIED, [(ETAG, tag.to_owned())]).into_response();
+    }
+    let headers = [
+        (CONTENT_TYPE, "application/json".to_owned()),
+        (ETAG, tag.to_owned()),
+    ];
+    (headers, text).into_response()
+}
+
+/// The document with what holds for every route.
+pub(crate) fn finish(document: &OpenApi) -> Value {
+    let mut document = serde_json::to_value(document).unwrap_or_default();
+    document["info"] = json!({
+        "title": "Muster",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": ABOUT,
+        "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+    });
+    let components = object(&mut document["components"]);
+    object(components.entry("schemas").or_insert(Value::Null))
+        .insert("Problem".into(), problem_schema());
+    object(components.entry("responses").or_insert(Value::Null))
+        .insert("Problem".into(), problem_response());
+    components.insert(
+        "securitySchemes".into(),
+        json!({
+            "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
+            "bearer": { "type": "http", "scheme": "bearer" },
+        }),
+    );
+    for (path, item) in object(&mut document["paths"]).iter_mut() {
+        for (method, operation) in object(item).iter_mut() {
+            let method = method.to_uppercase().parse().unwrap_or_default();
+            complete(operation, table::look_up(&method, Some(path)).0);
+        }
+    }
+    document
+}
+
+const ABOUT: &str = "The API of a Muster control plane. Compatible with AgentField's where names \
+coincide. Every answer with a status of 400 or above has the shape of `Problem`; switch on \
+`error_category`. On loopback, calls, reads and what agents tell need no key; elsewhere \
+everything but the health routes does. Decisions of a person (scope `operate`) and the \
+administration (scope `admin`) always need one.";
+
+/// Adds to one operation the errors and the scope that its handler did not have to spell out.
+fn complete(operation: &mut Value, need: Need) {
+    let responses = object(&mut operation["responses"]);
+    for (status, response) in responses.iter_mut() {
+        let is_error = status.parse::<u16>().is_ok_and(|status| status >= 400);
+        if is_error && response.get("content").is_none() && response.get("$ref").is_none() {
+            response["content"] = problem_content();
+        }
+    }
+    responses
+        .entry("default")
+        .or_insert_with(|| json!({ "$ref": "#/components/responses/Problem" }));
+    let scope = match need {
+        Need::Nothing => "No key needed, from anywhere.".to_owned(),
+        need if need.always_needs_a_key() => {
+            format!("Always needs a key, with scope {}.", need.scopes())
+        }
+        need => format!("Scope: {}; no key needed on loopback.", need.scopes()),
+    };
+    operation["security"] = match need {
+        Need::Nothing => json!([]),
+        need if need.always_needs_a_key() => json!([{ "key": [] }, { "bearer": [] }]),
+        _ => json!([{}, { "key": [] }, { "bearer": [] }]),
+    };
+    let said = operation["description"]
+        .as_str()
+        .unwrap_or("")
+        .trim()
+        .to_owned();
+    operation["description"] = if said.is_empty() {
+        scope
+    } else {
+        format!("{said}\n\n{scope}")
+    }
+    .into();
+}
+
+fn problem_content() -> Value {
+    json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Problem" } } })
+}
+
+fn problem_response() -> Value {
+    json!({
+        "description": "The one error shape. Absent keys are absent, never null.",
+        "headers": { "Retry-After": {
+            "description": "Seconds; always equal to `retry_after`.",
+            "schema": { "type": "integer" }
+        } },
+        "content": problem_content(),
+    })
+}
+
+fn problem_schema() -> Value {
+    let words: Vec<&str> = Category::ALL.iter().map(Category::word).collect();
+    json!({
+        "type": "object",
+        "description": "Why something was refused or failed.",
+        "required": ["error", "error_category", "message"],
+        "properties": {
+            "error": { "type": "string", "description": "The same word as `error_category`, or a finer one." },
+            "error_category": {
+                "type": "string", "enum": words,
+                "description": "What clients switch on. A newer plane may know more words."
+            },
+            "message": { "type": "string", "description": "A sentence for a person that says what to do." },
+            "retry_after": { "type": "integer", "minimum": 0, "description": "Seconds after which trying again makes sense." },
+            "execution_id": { "type": "string", "description": "Only where an execution exists." },
+            "details": { "description": "Whatever helps: the field, the limit, what was looked at." },
+        },
+    })
+}
+
+/// The value as an object; made one when it is none.
+fn object(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("made an object above"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_whole_document_is_generated_and_every_operation_is_described() {
+        let document = crate::api::document();
+        let mut thin = Vec::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let summary = operation["summary"].as_str().unwrap_or("");
+                if summary.len() < 10 || !operation["responses"]["default"].is_object() {
+                    thin.push(format!("{method} {path}: {summary:?}"));
+                }
+            }
+        }
+        assert!(thin.is_empty(), "{thin:#?}");
+    }
 }

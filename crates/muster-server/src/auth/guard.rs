@@ -34,14 +34,19 @@ fn admit(auth: &Auth, request: &Request, now: Timestamp) -> Result<Caller, Probl
     let headers = request.headers();
     let key = find_key(auth, headers, now);
     if !matches!(key, Some(Ok(_)))
-        && !auth.hosts.names_us(request.uri(), request.version(), headers)
+        && !auth
+            .hosts
+            .names_us(request.uri(), request.version(), headers)
     {
         return Err(refuse(Foreign::Host));
     }
     let has_body = !request.body().is_end_stream();
     origin::check(request.method(), request.uri(), headers, has_body).map_err(refuse)?;
 
-    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let matched = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(MatchedPath::as_str);
     let (need, agent_segment) = table::look_up(request.method(), matched);
     let who = match key {
         Some(Ok(key)) => key.identity.clone(),
@@ -56,7 +61,13 @@ fn admit(auth: &Auth, request: &Request, now: Timestamp) -> Result<Caller, Probl
         ));
     }
     if let Some(segment) = agent_segment {
-        let named = request.uri().path().split('/').skip(1).nth(segment).unwrap_or("");
+        let named = request
+            .uri()
+            .path()
+            .split('/')
+            .skip(1)
+            .nth(segment)
+            .unwrap_or("");
         // The path is compared as it came: an agent id has nothing to encode.
         if !who.grants.act_as(named) {
             return Err(Problem::new(
@@ -82,7 +93,11 @@ fn without_key(auth: &Auth, need: Need, local: bool) -> Result<Arc<Identity>, Pr
     Ok(Identity::loopback())
 }
 
-fn find_key(auth: &Auth, headers: &HeaderMap, now: Timestamp) -> Option<Result<Arc<Key>, NotTaken>> {
+fn find_key(
+    auth: &Auth,
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Option<Result<Arc<Key>, NotTaken>> {
     let text = match headers.get("x-api-key") {
         Some(value) => value.to_str(),
         None => {

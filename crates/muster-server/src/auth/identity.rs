@@ -37,10 +37,8 @@ fn keyless(principal: &str, grants: Grants) -> Arc<Identity> {
     })
 }
 
-static LOOPBACK: LazyLock<Arc<Identity>> =
-    LazyLock::new(|| keyless(OWNER, Grants::loopback()));
-static NOBODY: LazyLock<Arc<Identity>> =
-    LazyLock::new(|| keyless("anonymous", Grants::default()));
+static LOOPBACK: LazyLock<Arc<Identity>> = LazyLock::new(|| keyless(OWNER, Grants::loopback()));
+static NOBODY: LazyLock<Arc<Identity>> = LazyLock::new(|| keyless("anonymous", Grants::default()));
 
 impl Identity {
     /// A caller on loopback without a key.

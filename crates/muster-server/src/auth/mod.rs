@@ -81,7 +81,10 @@ impl Auth {
         let Some(dir) = &self.data_dir else {
             return Ok(());
         };
-        let io = |source| StoreError::Io { doing: format!("owner key in {}", dir.display()), source };
+        let io = |source| StoreError::Io {
+            doing: format!("owner key in {}", dir.display()),
+            source,
+        };
         if let Some(key) = owner::read_owner_key(dir).map_err(io)?
             && let Ok(found) = self.ring.find(key.expose(), now)
             && found.identity.grants.satisfy(Need::Admin)
@@ -92,7 +95,14 @@ impl Auth {
             return Ok(());
         }
         let key = KeyText::mint().map_err(io)?;
-        let record = new_record(&key, OWNER_KEY_NAME, vec![Scope::Admin.word()], OWNER, now, None);
+        let record = new_record(
+            &key,
+            OWNER_KEY_NAME,
+            vec![Scope::Admin.word()],
+            OWNER,
+            now,
+            None,
+        );
         self.ring.add(annex, &record)?;
         owner::write(dir, &key).map_err(io)?;
         annex.audit_add(&AuditRow {
@@ -130,7 +140,12 @@ impl Auth {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn revoke(&self, annex: &dyn Annex, id: &str, now: Timestamp) -> StoreResult<Option<KeyRecord>> {
+    pub fn revoke(
+        &self,
+        annex: &dyn Annex,
+        id: &str,
+        now: Timestamp,
+    ) -> StoreResult<Option<KeyRecord>> {
         let changed = self.ring.change(annex, id, |record| {
             record.revoked_at = record.revoked_at.or(Some(now));
         })?;
@@ -158,11 +173,24 @@ impl Auth {
         }
         let lifetime = old.expires_at.map(|at| now + at.since(old.created_at));
         let key = mint()?;
-        let fresh = new_record(&key, &old.name, old.scopes.clone(), &old.principal, now, lifetime);
+        let fresh = new_record(
+            &key,
+            &old.name,
+            old.scopes.clone(),
+            &old.principal,
+            now,
+            lifetime,
+        );
         self.ring.add(annex, &fresh)?;
         if let Some(dir) = &self.data_dir {
-            let io = |source| StoreError::Io { doing: format!("owner key in {}", dir.display()), source };
-            if owner::read_owner_key(dir).map_err(io)?.is_some_and(|text| text.hash() == old.hash) {
+            let io = |source| StoreError::Io {
+                doing: format!("owner key in {}", dir.display()),
+                source,
+            };
+            if owner::read_owner_key(dir)
+                .map_err(io)?
+                .is_some_and(|text| text.hash() == old.hash)
+            {
                 owner::write(dir, &key).map_err(io)?;
             }
         }
@@ -178,20 +206,31 @@ impl Auth {
     /// When the store cannot be written.
     pub fn bind(&self, annex: &dyn Annex, key_id: &str, agent: &AgentId) -> StoreResult<Bound> {
         let changed = self.ring.change(annex, key_id, |record| {
-            let scopes: Vec<Scope> = record.scopes.iter().filter_map(|w| Scope::parse(w).ok()).collect();
+            let scopes: Vec<Scope> = record
+                .scopes
+                .iter()
+                .filter_map(|w| Scope::parse(w).ok())
+                .collect();
             let grants = Grants::of(&scopes);
             if grants.is_unbound_worker() {
                 record.scopes.push(Scope::AgentOnly(agent.clone()).word());
                 return Bound::Yes;
             }
-            if grants.act_as(agent.as_str()) { Bound::Yes } else { Bound::Elsewhere }
+            if grants.act_as(agent.as_str()) {
+                Bound::Yes
+            } else {
+                Bound::Elsewhere
+            }
         })?;
         Ok(changed.map_or(Bound::Elsewhere, |(bound, _)| bound))
     }
 }
 
 fn mint() -> StoreResult<KeyText> {
-    KeyText::mint().map_err(|source| StoreError::Io { doing: "minting a key".into(), source })
+    KeyText::mint().map_err(|source| StoreError::Io {
+        doing: "minting a key".into(),
+        source,
+    })
 }
 
 fn new_record(
@@ -234,7 +273,14 @@ fn configured_key(config: &Config, now: Timestamp) -> StoreResult<Option<KeyReco
     }
     let scopes = [Scope::Agent, Scope::Call, Scope::Read];
     let words = scopes.iter().map(Scope::word).collect();
-    let mut record = new_record(&text, "auth.api_key of the configuration", words, OWNER, now, None);
+    let mut record = new_record(
+        &text,
+        "auth.api_key of the configuration",
+        words,
+        OWNER,
+        now,
+        None,
+    );
     record.id = CONFIGURED_KEY_ID.into();
     record.prefix = "(configured)".into();
     Ok(Some(record))

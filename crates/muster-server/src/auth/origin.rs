@@ -57,7 +57,9 @@ impl Hosts {
         if is_address(host) || host.eq_ignore_ascii_case("localhost") {
             return true;
         }
-        self.names.iter().any(|name| name.eq_ignore_ascii_case(host))
+        self.names
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(host))
     }
 }
 
@@ -67,7 +69,10 @@ fn host_of(authority: &str) -> Option<(&str, Option<u16>)> {
         Some(rest) => {
             let (inside, after) = rest.split_once(']')?;
             inside.parse::<std::net::Ipv6Addr>().ok()?;
-            (&authority[..inside.len() + 2], after.strip_prefix(':').or(after.is_empty().then_some("")))
+            (
+                &authority[..inside.len() + 2],
+                after.strip_prefix(':').or(after.is_empty().then_some("")),
+            )
         }
         None => match authority.split_once(':') {
             Some((host, port)) => (host, Some(port)),
@@ -80,12 +85,16 @@ fn host_of(authority: &str) -> Option<(&str, Option<u16>)> {
         _ => return None,
     };
     let host = host.strip_suffix('.').unwrap_or(host);
-    let fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'[' | b']' | b':');
+    let fine =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'[' | b']' | b':');
     (!host.is_empty() && host.bytes().all(fine)).then_some((host, port))
 }
 
 fn is_address(host: &str) -> bool {
-    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|h| h.strip_suffix(']'))
+        .unwrap_or(host);
     bare.parse::<IpAddr>().is_ok()
 }
 
@@ -94,13 +103,19 @@ fn is_address(host: &str) -> bool {
 ///
 /// # Errors
 /// Says which rule refused it.
-pub fn check(method: &Method, uri: &Uri, headers: &HeaderMap, has_body: bool) -> Result<(), Foreign> {
+pub fn check(
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    has_body: bool,
+) -> Result<(), Foreign> {
     let origin = headers.get(ORIGIN);
     let site = headers.get("sec-fetch-site");
     if origin.is_none() && site.is_none() {
         return Ok(());
     }
-    let foreign_origin = origin.is_some_and(|origin| !is_same_origin(origin.as_bytes(), uri, headers));
+    let foreign_origin =
+        origin.is_some_and(|origin| !is_same_origin(origin.as_bytes(), uri, headers));
     let cross_site = site.is_some_and(|site| site.as_bytes().eq_ignore_ascii_case(b"cross-site"));
     if (foreign_origin || cross_site || headers.get_all(ORIGIN).iter().count() > 1)
         && !is_navigation_to_a_page(method, uri, headers)
@@ -141,7 +156,11 @@ fn is_same_origin(origin: &[u8], uri: &Uri, headers: &HeaderMap) -> bool {
 
 /// A person followed a link to a page. `Sec-Fetch-*` cannot be forged by a page's script.
 fn is_navigation_to_a_page(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
-    let says = |name: &str, word: &str| headers.get(name).is_some_and(|v| v.as_bytes() == word.as_bytes());
+    let says = |name: &str, word: &str| {
+        headers
+            .get(name)
+            .is_some_and(|v| v.as_bytes() == word.as_bytes())
+    };
     let path = uri.path();
     *method == Method::GET
         && !headers.contains_key(UPGRADE)
@@ -182,16 +201,41 @@ mod tests {
     fn addresses_localhost_and_listed_names_are_ours_and_nothing_else_is() {
         let hosts = Hosts::new(["plane.example", "Muster.internal:8080"]);
         for ours in [
-            "127.0.0.1", "127.0.0.1:8080", "10.1.2.3:9", "[::1]", "[::1]:8080", "[fe80::1]:1",
-            "localhost", "LOCALHOST:8080", "localhost.", "plane.example", "plane.example:65535",
-            "PLANE.example.", "muster.internal",
+            "127.0.0.1",
+            "127.0.0.1:8080",
+            "10.1.2.3:9",
+            "[::1]",
+            "[::1]:8080",
+            "[fe80::1]:1",
+            "localhost",
+            "LOCALHOST:8080",
+            "localhost.",
+            "plane.example",
+            "plane.example:65535",
+            "PLANE.example.",
+            "muster.internal",
         ] {
             assert!(host_fits(&hosts, "/", &[ours]), "{ours}");
         }
         for foreign in [
-            "evil.example", "localhost.evil.example", "evil.localhost", "127.0.0.1.nip.io",
-            "plane.example.evil", "user@localhost", "localhost:80:80", "localhost:x", "localhost:99999",
-            "[::1", "[::1]x", "[evil]", "::1", "", ":8080", "local host", "localhost/", "2130706433",
+            "evil.example",
+            "localhost.evil.example",
+            "evil.localhost",
+            "127.0.0.1.nip.io",
+            "plane.example.evil",
+            "user@localhost",
+            "localhost:80:80",
+            "localhost:x",
+            "localhost:99999",
+            "[::1",
+            "[::1]x",
+            "[evil]",
+            "::1",
+            "",
+            ":8080",
+            "local host",
+            "localhost/",
+            "2130706433",
             "0x7f000001",
         ] {
             assert!(!host_fits(&hosts, "/", &[foreign]), "{foreign}");
@@ -201,10 +245,21 @@ mod tests {
     #[test]
     fn an_absolute_target_must_fit_as_well_as_the_header() {
         let hosts = Hosts::default();
-        assert!(host_fits(&hosts, "http://localhost:8080/x", &["localhost:8080"]));
-        assert!(!host_fits(&hosts, "http://evil.example/x", &["localhost:8080"]));
+        assert!(host_fits(
+            &hosts,
+            "http://localhost:8080/x",
+            &["localhost:8080"]
+        ));
+        assert!(!host_fits(
+            &hosts,
+            "http://evil.example/x",
+            &["localhost:8080"]
+        ));
         assert!(!host_fits(&hosts, "http://localhost/x", &["evil.example"]));
-        assert!(!host_fits(&hosts, "/", &["localhost", "localhost"]), "two hosts are ambiguous");
+        assert!(
+            !host_fits(&hosts, "/", &["localhost", "localhost"]),
+            "two hosts are ambiguous"
+        );
     }
 
     #[test]
@@ -216,8 +271,18 @@ mod tests {
         assert!(hosts.names_us(&root, Version::HTTP_10, &none));
     }
 
-    fn verdict(method: &str, target: &str, pairs: &[(&str, &str)], body: bool) -> Result<(), Foreign> {
-        check(&method.parse().unwrap(), &target.parse().unwrap(), &headers(pairs), body)
+    fn verdict(
+        method: &str,
+        target: &str,
+        pairs: &[(&str, &str)],
+        body: bool,
+    ) -> Result<(), Foreign> {
+        check(
+            &method.parse().unwrap(),
+            &target.parse().unwrap(),
+            &headers(pairs),
+            body,
+        )
     }
 
     #[test]
@@ -231,8 +296,16 @@ mod tests {
             ("plane.example:443", "https://plane.example"),
             ("plane.example", "http://plane.example:80"),
         ] {
-            let pairs = [("host", host), ("origin", origin), ("content-type", "application/json")];
-            assert_eq!(verdict("POST", "/api/v1/x", &pairs, true), Ok(()), "{origin}");
+            let pairs = [
+                ("host", host),
+                ("origin", origin),
+                ("content-type", "application/json"),
+            ];
+            assert_eq!(
+                verdict("POST", "/api/v1/x", &pairs, true),
+                Ok(()),
+                "{origin}"
+            );
         }
         for (host, origin) in [
             ("localhost:8080", "http://localhost:8081"),
@@ -249,7 +322,11 @@ mod tests {
         ] {
             for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"] {
                 let pairs = [("host", host), ("origin", origin)];
-                assert_eq!(verdict(method, "/api/v1/x", &pairs, false), Err(Foreign::Origin), "{method} {origin}");
+                assert_eq!(
+                    verdict(method, "/api/v1/x", &pairs, false),
+                    Err(Foreign::Origin),
+                    "{method} {origin}"
+                );
             }
         }
     }
@@ -266,28 +343,57 @@ mod tests {
             assert_eq!(verdict("GET", page, &link, false), Ok(()), "{page}");
             assert_eq!(verdict("POST", page, &link, false), Err(Foreign::Origin));
         }
-        assert_eq!(verdict("GET", "/api/v1/executions", &link, false), Err(Foreign::Origin));
+        assert_eq!(
+            verdict("GET", "/api/v1/executions", &link, false),
+            Err(Foreign::Origin)
+        );
         assert_eq!(verdict("GET", "/uix", &link, false), Err(Foreign::Origin));
         let framed = [link[0], link[1], link[2], ("sec-fetch-dest", "iframe")];
         assert_eq!(verdict("GET", "/ui/", &framed, false), Err(Foreign::Origin));
         let mut socket = link.to_vec();
         socket.push(("upgrade", "websocket"));
         assert_eq!(verdict("GET", "/ui/", &socket, false), Err(Foreign::Origin));
-        let image = [link[0], link[1], ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")];
+        let image = [
+            link[0],
+            link[1],
+            ("sec-fetch-mode", "no-cors"),
+            ("sec-fetch-dest", "image"),
+        ];
         assert_eq!(verdict("GET", "/ui/", &image, false), Err(Foreign::Origin));
     }
 
     #[test]
     fn a_browser_s_body_must_be_json_and_others_may_send_any() {
         let own = [("host", "localhost"), ("origin", "http://localhost")];
-        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"] {
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+            "application/jsonx",
+        ] {
             let pairs = [own[0], own[1], ("content-type", kind)];
-            assert_eq!(verdict("POST", "/x", &pairs, true), Err(Foreign::ContentType), "{kind}");
+            assert_eq!(
+                verdict("POST", "/x", &pairs, true),
+                Err(Foreign::ContentType),
+                "{kind}"
+            );
         }
         assert_eq!(verdict("POST", "/x", &own, true), Err(Foreign::ContentType));
         assert_eq!(verdict("POST", "/x", &own, false), Ok(()));
-        let json = [own[0], own[1], ("content-type", "application/json; charset=utf-8")];
+        let json = [
+            own[0],
+            own[1],
+            ("content-type", "application/json; charset=utf-8"),
+        ];
         assert_eq!(verdict("POST", "/x", &json, true), Ok(()));
-        assert_eq!(verdict("POST", "/x", &[("host", "localhost"), ("content-type", "text/plain")], true), Ok(()));
+        assert_eq!(
+            verdict(
+                "POST",
+                "/x",
+                &[("host", "localhost"), ("content-type", "text/plain")],
+                true
+            ),
+            Ok(())
+        );
     }
 }

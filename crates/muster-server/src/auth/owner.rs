@@ -48,7 +48,11 @@ pub(super) fn write(data_dir: &Path, key: &KeyText) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&fresh)?;
     writeln!(file, "{}", key.expose())?;
     file.sync_all()?;
     fs::rename(&fresh, &path)?;
@@ -68,10 +72,16 @@ mod tests {
         write(dir.path(), &key).unwrap();
         assert_eq!(read_owner_key(dir.path()).unwrap(), Some(key));
         let path = owner_key_path(dir.path());
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         assert!(!tighten(dir.path()).unwrap());
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         assert!(tighten(dir.path()).unwrap());
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 }

@@ -55,7 +55,9 @@ impl NotTaken {
     /// What the caller is told. Whether a key was ever known is nobody's business.
     pub fn message(self) -> &'static str {
         match self {
-            NotTaken::Malformed => "the key is mistyped: it does not have the form of a key of this plane",
+            NotTaken::Malformed => {
+                "the key is mistyped: it does not have the form of a key of this plane"
+            }
             NotTaken::Unknown | NotTaken::Revoked => {
                 "the key is not known here, or was revoked; ask whoever runs this plane for another"
             }
@@ -80,7 +82,10 @@ impl Ring {
     /// # Errors
     /// When the store cannot be read.
     pub fn open(annex: &dyn Annex, fixed: Vec<KeyRecord>) -> StoreResult<Self> {
-        let ring = Self { fixed, ..Self::default() };
+        let ring = Self {
+            fixed,
+            ..Self::default()
+        };
         ring.refresh(annex)?;
         Ok(ring)
     }
@@ -92,7 +97,11 @@ impl Ring {
     pub fn find(&self, text: &str, now: Timestamp) -> Result<Arc<Key>, NotTaken> {
         let table = self.table.load();
         let Some(key) = table.by_hash.get(&text::hash(text)) else {
-            return Err(if text::is_well_formed(text) { NotTaken::Unknown } else { NotTaken::Malformed });
+            return Err(if text::is_well_formed(text) {
+                NotTaken::Unknown
+            } else {
+                NotTaken::Malformed
+            });
         };
         if key.record.revoked_at.is_some() {
             return Err(NotTaken::Revoked);
@@ -109,8 +118,13 @@ impl Ring {
 
     /// Every key, newest first, with its last use as far as it is known here.
     pub fn list(&self) -> Vec<KeyRecord> {
-        let mut records: Vec<KeyRecord> =
-            self.table.load().by_hash.values().map(|key| key.as_of_now()).collect();
+        let mut records: Vec<KeyRecord> = self
+            .table
+            .load()
+            .by_hash
+            .values()
+            .map(|key| key.as_of_now())
+            .collect();
         records.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         records
     }
@@ -118,7 +132,11 @@ impl Ring {
     /// One key's record.
     pub fn get(&self, id: &str) -> Option<KeyRecord> {
         let table = self.table.load();
-        table.by_hash.values().find(|key| key.record.id == id).map(|key| key.as_of_now())
+        table
+            .by_hash
+            .values()
+            .find(|key| key.record.id == id)
+            .map(|key| key.as_of_now())
     }
 
     /// Whether a key comes from the configuration: it cannot be changed here.
@@ -206,15 +224,25 @@ impl Ring {
 impl Used {
     fn starting_at(at: Option<Timestamp>) -> Self {
         let at = at.map_or(0, |at| at.0);
-        Self { minute: AtomicI64::new(at), written: AtomicI64::new(at) }
+        Self {
+            minute: AtomicI64::new(at),
+            written: AtomicI64::new(at),
+        }
     }
 }
 
 impl Key {
     fn new(record: KeyRecord, used: Arc<Used>) -> Self {
         // A scope that this build does not know grants nothing; the others still count.
-        let scopes: Vec<Scope> = record.scopes.iter().filter_map(|w| Scope::parse(w).ok()).collect();
-        let short: String = record.hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let scopes: Vec<Scope> = record
+            .scopes
+            .iter()
+            .filter_map(|w| Scope::parse(w).ok())
+            .collect();
+        let short: String = record.hash[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let grants = Grants::of(&scopes);
         let identity = Identity {
             principal: record.principal.as_str().into(),
@@ -224,7 +252,11 @@ impl Key {
             worker: grants.worker().cloned(),
             grants,
         };
-        Self { record, identity: Arc::new(identity), used }
+        Self {
+            record,
+            identity: Arc::new(identity),
+            used,
+        }
     }
 
     fn as_of_now(&self) -> KeyRecord {

@@ -242,10 +242,27 @@ mod tests {
 
     #[test]
     fn words_read_back_as_themselves_and_others_are_refused() {
-        for word in ["admin", "operate", "read", "call", "agent", "agent:a-1", "worker:wrk_1"] {
+        for word in [
+            "admin",
+            "operate",
+            "read",
+            "call",
+            "agent",
+            "agent:a-1",
+            "worker:wrk_1",
+        ] {
             assert_eq!(Scope::parse(word).unwrap().word(), word);
         }
-        for word in ["", "root", "agent:", "agent:a b", "node:", "Admin", "agent:..", "admin:x"] {
+        for word in [
+            "",
+            "root",
+            "agent:",
+            "agent:a b",
+            "node:",
+            "Admin",
+            "agent:..",
+            "admin:x",
+        ] {
             assert!(Scope::parse(word).is_err(), "{word:?}");
         }
     }
@@ -264,7 +281,11 @@ mod tests {
             ("worker:w", &[Nothing, Agent, Call, Results, Cancel]),
         ] {
             for need in all {
-                assert_eq!(grants(&[word]).satisfy(need), may.contains(&need), "{word} {need:?}");
+                assert_eq!(
+                    grants(&[word]).satisfy(need),
+                    may.contains(&need),
+                    "{word} {need:?}"
+                );
             }
         }
     }
@@ -285,7 +306,13 @@ mod tests {
     #[test]
     fn loopback_without_a_key_never_decides_for_a_person() {
         let free = Grants::loopback();
-        for need in [Need::Agent, Need::Call, Need::Results, Need::Read, Need::Cancel] {
+        for need in [
+            Need::Agent,
+            Need::Call,
+            Need::Results,
+            Need::Read,
+            Need::Cancel,
+        ] {
             assert!(free.satisfy(need));
             assert!(!need.always_needs_a_key());
         }

@@ -1,10 +1,11 @@
 //! What each route needs of its caller: the one place. A route that is not here is refused to
 //! all but admins, and a test compares this table with the routes of the OpenAPI document.
 
-use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::LazyLock;
 
 use http::Method;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::scope::Need;
 
@@ -22,17 +23,27 @@ pub struct Rule {
 }
 
 const fn rule(method: &'static str, path: &'static str, need: Need) -> Rule {
-    Rule { method, path, need, agent_segment: None }
+    Rule {
+        method,
+        path,
+        need,
+        agent_segment: None,
+    }
 }
 
 /// A route whose path names the agent as which the caller acts.
 const fn as_agent(method: &'static str, path: &'static str, segment: usize) -> Rule {
-    Rule { method, path, need: Need::Agent, agent_segment: Some(segment) }
+    Rule {
+        method,
+        path,
+        need: Need::Agent,
+        agent_segment: Some(segment),
+    }
 }
 
 use Need::{Admin, Agent, Call, Cancel, Nothing, Operate, Read, Results};
 
-/// Every rule.
+/// Every rule. Names between braces are for the reader: only the shape of a path is compared.
 pub const RULES: &[Rule] = &[
     // Whether the plane lives.
     rule("GET", "/healthz", Nothing),
@@ -44,9 +55,10 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/metrics", Read),
     rule("GET", "/openapi.json", Read),
     rule("GET", "/docs", Read),
-    rule("GET", "/docs/docs.js", Read),
-    rule("GET", "/docs/docs.css", Read),
+    rule("GET", "/docs/{file}", Read),
     rule("GET", "/api/v1/events", Read),
+    rule("GET", "/api/v1/queues", Read),
+    rule("GET", "/api/v1/queues/{agent}", Read),
     // A person's decisions.
     rule("GET", "/api/v1/hold", Read),
     rule("POST", "/api/v1/hold", Operate),
@@ -57,32 +69,188 @@ pub const RULES: &[Rule] = &[
     // Who may.
     rule("GET", "/api/v1/keys", Admin),
     rule("POST", "/api/v1/keys", Admin),
+    rule("GET", "/api/v1/keys/{id}", Admin),
     rule("POST", "/api/v1/keys/{id}/revoke", Admin),
     rule("POST", "/api/v1/keys/{id}/rotate", Admin),
     rule("GET", "/api/v1/audit", Admin),
+    // Agents.
+    rule("POST", "/api/v1/nodes", Agent),
+    rule("POST", "/api/v1/nodes/register", Agent),
+    rule("GET", "/api/v1/nodes", Results),
+    rule("GET", "/api/v1/nodes/{agent}", Results),
+    as_agent("POST", "/api/v1/nodes/{agent}/heartbeat", 3),
+    as_agent("POST", "/api/v1/nodes/{agent}/shutdown", 3),
+    rule("GET", "/api/v1/agents", Results),
+    rule("GET", "/api/v1/agents/{agent}", Results),
+    rule("GET", "/api/v1/discovery/capabilities", Results),
+    rule("POST", "/api/v1/did/register", Agent),
+    rule("GET", "/api/v1/did/resolve/{did}", Results),
+    rule("GET", "/api/v1/did/document/{did}", Results),
+    rule("POST", "/api/v1/execution/vc", Agent),
+    // Calls.
+    rule("POST", "/api/v1/execute/{target}", Call),
+    rule("POST", "/api/v1/execute/async/{target}", Call),
+    rule("GET", "/api/v1/executions", Read),
+    rule("POST", "/api/v1/executions/batch-status", Results),
+    rule("GET", "/api/v1/executions/{id}", Results),
+    rule("GET", "/api/v1/executions/{id}/input", Results),
+    rule("GET", "/api/v1/executions/{id}/result", Results),
+    rule("GET", "/api/v1/executions/{id}/error-details", Results),
+    rule("GET", "/api/v1/executions/{id}/late", Results),
+    rule("GET", "/api/v1/executions/{id}/payloads/{kind}", Results),
+    rule("GET", "/api/v1/executions/{id}/attempts", Results),
+    rule("GET", "/api/v1/executions/{id}/events", Results),
+    rule("GET", "/api/v1/executions/{id}/logs", Results),
+    rule("GET", "/api/v1/executions/{id}/notes", Results),
+    rule("GET", "/api/v1/executions/{id}/why", Results),
+    rule("GET", "/api/v1/executions/{id}/tree", Results),
+    rule("POST", "/api/v1/executions/{id}/cancel", Cancel),
+    rule("POST", "/api/v1/executions/{id}/cancel-tree", Cancel),
+    rule("GET", "/api/v1/runs", Read),
+    rule("GET", "/api/v1/runs/{run}", Results),
+    rule("GET", "/api/v1/runs/{run}/tree", Results),
+    rule("GET", "/api/v1/runs/{run}/executions", Results),
+    rule("GET", "/api/v1/runs/{run}/events", Results),
+    rule("POST", "/api/v1/runs/{run}/cancel", Cancel),
+    rule("POST", "/api/v1/workflows/{run}/cancel-tree", Cancel),
+    rule("GET", "/api/ui/v1/executions/events", Results),
+    // What agents tell.
+    rule("POST", "/api/v1/executions/{id}/status", Agent),
+    rule("POST", "/api/v1/executions/{id}/logs", Agent),
+    rule("POST", "/api/v1/executions/note", Agent),
+    rule("POST", "/api/v1/workflow/executions", Agent),
+    rule("POST", "/api/v1/workflow/executions/events", Agent),
+    // Agents' memory.
+    rule("POST", "/api/v1/memory/set", Agent),
+    rule("POST", "/api/v1/memory/get", Results),
+    rule("POST", "/api/v1/memory/delete", Agent),
+    rule("GET", "/api/v1/memory/list", Results),
+    rule("GET", "/api/v1/memory/events/ws", Results),
+    rule("GET", "/api/v1/memory/events/sse", Results),
+    rule("GET", "/api/v1/memory/events/history", Results),
 ];
 
-static BY_PATH: LazyLock<HashMap<&'static str, Vec<&'static Rule>>> = LazyLock::new(|| {
-    let mut map: HashMap<&'static str, Vec<&'static Rule>> = HashMap::new();
+/// Rules by the shape of their path.
+static BY_SHAPE: LazyLock<FxHashMap<u64, Vec<&'static Rule>>> = LazyLock::new(|| {
+    let mut map: FxHashMap<u64, Vec<&'static Rule>> = FxHashMap::default();
     for rule in RULES {
-        map.entry(rule.path).or_default().push(rule);
+        map.entry(shape(rule.path)).or_default().push(rule);
     }
     map
 });
 
-/// What a matched route needs, and where its path names an agent.
+/// A template's hash without the names between its braces.
+fn shape(template: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    for segment in template.split('/') {
+        let segment = if segment.starts_with('{') {
+            "{}"
+        } else {
+            segment
+        };
+        segment.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// The rules of a template; `None` when it is not in the table.
+fn rules_of(template: &str) -> Option<&'static [&'static Rule]> {
+    BY_SHAPE.get(&shape(template)).map(Vec::as_slice)
+}
+
+/// What a matched route needs, and which segment of its path names an agent.
 pub fn look_up(method: &Method, template: Option<&str>) -> (Need, Option<usize>) {
     let Some(template) = template else {
         // No such route: whoever may ask anything is told so.
         return (Need::AnyKey, None);
     };
-    let Some(rules) = BY_PATH.get(template) else {
+    let Some(rules) = rules_of(template) else {
         return (Need::Admin, None);
     };
-    let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
+    let method = if *method == Method::HEAD {
+        "GET"
+    } else {
+        method.as_str()
+    };
     match rules.iter().find(|rule| rule.method == method) {
         Some(rule) => (rule.need, rule.agent_segment),
         // A known path with a method it does not take.
         None => (Need::AnyKey, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_do_not_collide_and_no_rule_is_there_twice() {
+        for (index, one) in RULES.iter().enumerate() {
+            for other in &RULES[index + 1..] {
+                let same = |text: &str| -> String {
+                    let fold = |s: &str| {
+                        if s.starts_with('{') {
+                            "{}".to_owned()
+                        } else {
+                            s.to_owned()
+                        }
+                    };
+                    text.split('/').map(fold).collect::<Vec<_>>().join("/")
+                };
+                assert_eq!(
+                    shape(one.path) == shape(other.path),
+                    same(one.path) == same(other.path)
+                );
+                assert!(
+                    one.method != other.method || same(one.path) != same(other.path),
+                    "{} twice",
+                    one.path
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_for_admins_and_a_wrong_method_for_anybody() {
+        let (need, _) = look_up(&Method::GET, Some("/api/v1/secrets"));
+        assert_eq!(need, Need::Admin);
+        let (need, _) = look_up(&Method::DELETE, Some("/api/v1/keys"));
+        assert_eq!(need, Need::AnyKey);
+        let (need, _) = look_up(&Method::HEAD, Some("/api/v1/audit"));
+        assert_eq!(need, Need::Admin);
+        assert_eq!(look_up(&Method::GET, None).0, Need::AnyKey);
+    }
+
+    #[test]
+    fn the_agent_s_segment_is_where_the_path_names_it() {
+        for rule in RULES {
+            if let Some(segment) = rule.agent_segment {
+                assert_eq!(
+                    rule.path.split('/').skip(1).nth(segment),
+                    Some("{agent}"),
+                    "{}",
+                    rule.path
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_route_of_the_document_is_in_the_table() {
+        let document = crate::api::document();
+        let mut missing = Vec::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for method in item.as_object().unwrap().keys().map(|m| m.to_uppercase()) {
+                let known =
+                    rules_of(path).is_some_and(|rules| rules.iter().any(|r| r.method == method));
+                if !known {
+                    missing.push(format!("{method} {path}"));
+                }
+            }
+        }
+        assert!(
+            missing.is_empty(),
+            "add to auth/table.rs what these need: {missing:#?}"
+        );
     }
 }
