@@ -320,8 +320,13 @@ pub enum Reply {
     Why(Option<Box<Why>>),
     /// A place in a queue.
     Position(Option<Position>),
-    /// What an unhold would send: queued executions per agent.
-    HeldBack(Vec<(AgentId, u64)>),
+    /// The hold over everything, and what lifting it would send.
+    HeldBack {
+        /// Why nothing is dispatched at all, if so.
+        reason: Option<Arc<str>>,
+        /// Queued executions per agent.
+        queued: Vec<(AgentId, u64)>,
+    },
 }
 
 /// What an async submission is answered with.

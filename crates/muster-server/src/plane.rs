@@ -73,7 +73,7 @@ impl Plane {
             duties: Default::default(),
             memory: Default::default(),
             logs: Default::default(),
-            meters: Default::default(),
+            meters: crate::meters::Meters::new(config.origin.0),
         });
         let wanted = config.server.listen;
         let listener = TcpListener::bind(wanted)

@@ -26,7 +26,10 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            app.meters.denied(&problem.body.error_category);
+            problem.into_response()
+        }
     }
 }
 
