@@ -261,6 +261,23 @@ pub trait Annex: Send + Sync + 'static {
         limit: usize,
     ) -> StoreResult<Vec<MemoryRow>>;
 
+    /// The keys of a scope, after a key, at most so many: rows without their data.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn memory_keys(
+        &self,
+        scope: &MemoryScope,
+        after: &str,
+        limit: usize,
+    ) -> StoreResult<Vec<MemoryRow>> {
+        let mut rows = self.memory_list(scope, after, limit)?;
+        for row in &mut rows {
+            row.data = Bytes::new();
+        }
+        Ok(rows)
+    }
+
     /// Changes, newest last.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The routes, one file per noun. Each has `routes()`, which registers path and document
 //! together.
 
+mod body;
 pub mod caller;
 pub mod problem;
 

@@ -87,6 +87,14 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/did/resolve/{did}", Results),
     rule("GET", "/api/v1/did/document/{did}", Results),
     rule("POST", "/api/v1/execution/vc", Agent),
+    rule("POST", "/api/v1/did/verify", Results),
+    rule("GET", "/api/v1/did/workflow/{run}/vc-chain", Results),
+    rule("POST", "/api/v1/did/workflow/{run}/vc", Agent),
+    rule("GET", "/api/v1/did/export/vcs", Read),
+    rule("GET", "/api/v1/policies", Results),
+    rule("GET", "/api/v1/revocations", Results),
+    rule("GET", "/api/v1/registered-dids", Results),
+    rule("GET", "/api/v1/admin/public-key", Results),
     // Calls.
     rule("POST", "/api/v1/execute/{target}", Call),
     rule("POST", "/api/v1/execute/async/{target}", Call),
@@ -128,6 +136,9 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/memory/events/ws", Results),
     rule("GET", "/api/v1/memory/events/sse", Results),
     rule("GET", "/api/v1/memory/events/history", Results),
+    rule("POST", "/api/v1/memory/vector/set", Agent),
+    rule("POST", "/api/v1/memory/vector/search", Results),
+    rule("POST", "/api/v1/memory/vector/delete", Agent),
 ];
 
 /// Rules by the shape of their path.

@@ -1,0 +1,185 @@
+//! Request bodies: read up to a bound, checked for depth, parsed. What a caller sent never
+//! stands in an error message: only where in the text the fault is.
+
+use std::convert::Infallible;
+
+use axum::extract::{FromRequest, Request};
+use axum::http::header::CONTENT_LENGTH;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use muster_wire::Category;
+use serde::Deserialize;
+
+use crate::api::problem::Problem;
+use crate::app::App;
+
+/// How deep JSON may nest. Python's own limit is about 1,000.
+pub(crate) const DEPTH_MAX: usize = 512;
+
+/// The bytes of a body, at most `server.max_body`.
+pub(crate) struct RawBody(pub(crate) Bytes);
+
+impl FromRequest<App> for RawBody {
+    type Rejection = Problem;
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let max = usize::try_from(app.config.server.max_body.0).unwrap_or(usize::MAX);
+        read(request, max).await.map(Self)
+    }
+}
+
+/// Reads a whole body, but not more than so many bytes.
+pub(crate) async fn read(request: Request, max: usize) -> Result<Bytes, Problem> {
+    let announced = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|bytes| bytes > max as u64) {
+        return Err(too_large(max));
+    }
+    match Limited::new(request.into_body(), max).collect().await {
+        Ok(whole) => Ok(whole.to_bytes()),
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large(max)),
+        Err(_) => Err(Problem::validation("the body broke off")),
+    }
+}
+
+/// 413.
+pub(crate) fn too_large(max: usize) -> Problem {
+    Problem::new(
+        Category::TooLarge,
+        format!("the body is larger than {max} bytes"),
+    )
+    .details(serde_json::json!({ "bytes_max": max }))
+}
+
+/// Reads JSON of one shape; `shape` names it for the message of a refusal.
+pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8], shape: &str) -> Result<T, Problem> {
+    check_depth(body)?;
+    serde_json::from_slice(body).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        Problem::validation(if error.is_data() {
+            format!("the body must be {shape}; it is not at line {line}, column {column}")
+        } else {
+            format!("the body is not JSON at line {line}, column {column}; it must be {shape}")
+        })
+    })
+}
+
+/// Refuses what nests too deep for those who read it later.
+pub(crate) fn check_depth(json: &[u8]) -> Result<(), Problem> {
+    if depth(json) > DEPTH_MAX {
+        return Err(Problem::validation(format!(
+            "the JSON nests deeper than {DEPTH_MAX}"
+        )));
+    }
+    Ok(())
+}
+
+/// How deep JSON text nests. Of text that is no JSON it says something; nobody relies on it.
+fn depth(json: &[u8]) -> usize {
+    let (mut deep, mut deepest) = (0usize, 0usize);
+    let mut bytes = json.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                deep += 1;
+                deepest = deepest.max(deep);
+            }
+            b'}' | b']' => deep = deep.saturating_sub(1),
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// A query string of one shape. Unknown names are ignored, as the SDK may send more.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: serde::de::DeserializeOwned, S: Send + Sync> axum::extract::FromRequestParts<S>
+    for Query<T>
+{
+    type Rejection = Problem;
+    async fn from_request_parts(
+        parts: &mut http::request::Parts,
+        state: &S,
+    ) -> Result<Self, Problem> {
+        match axum::extract::Query::<T>::from_request_parts(parts, state).await {
+            Ok(axum::extract::Query(value)) => Ok(Self(value)),
+            Err(error) => Err(Problem::validation(format!(
+                "the query string cannot be read: {}",
+                plain(&error.body_text())
+            ))),
+        }
+    }
+}
+
+/// A parameter of the path, decoded; what cannot be decoded is empty and found nowhere.
+pub(crate) struct PathText(pub(crate) String);
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for PathText {
+    type Rejection = Infallible;
+    async fn from_request_parts(
+        parts: &mut http::request::Parts,
+        state: &S,
+    ) -> Result<Self, Infallible> {
+        let path = axum::extract::Path::<String>::from_request_parts(parts, state).await;
+        Ok(Self(path.map(|path| path.0).unwrap_or_default()))
+    }
+}
+
+/// A message about a query without its values.
+fn plain(text: &str) -> String {
+    let field = text
+        .split_once(": ")
+        .map_or("", |(_, rest)| rest.split(':').next().unwrap_or(""));
+    let known = field.len() <= 32
+        && field
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if known && !field.is_empty() {
+        format!("{field} has another form")
+    } else {
+        "a value has another form".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_only_what_nests() {
+        assert_eq!(depth(br#"{"a":[1,{"b":"[[[[\"{{{"}]}"#), 3);
+        assert_eq!(depth(b"[[[[["), 5);
+        assert_eq!(depth(b""), 0);
+        assert_eq!(depth(br#""\"#), 0);
+        assert!(check_depth(&b"[".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn a_refusal_says_where_and_never_what() {
+        #[derive(Debug, Deserialize)]
+        struct Shape {
+            #[allow(dead_code, reason = "only the parsing is tested")]
+            key: u32,
+        }
+        let problem = json::<Shape>(br#"{"key":"canary-7f3"}"#, "{key}").unwrap_err();
+        assert!(
+            !problem.body.message.contains("canary"),
+            "{}",
+            problem.body.message
+        );
+        assert!(problem.body.message.contains("column"));
+        assert_eq!(problem.status, 400);
+        assert!(json::<Shape>(b"{\"key\":\xff}", "{key}").is_err());
+    }
+}

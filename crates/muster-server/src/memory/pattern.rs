@@ -1,0 +1,149 @@
+//! Which changes a reader wants: patterns over keys, a scope, a scope's id.
+
+use muster_store::annex::MemoryEventFilter;
+
+use super::frame::Change;
+
+/// The most patterns one reader may name.
+pub const PATTERNS_MAX: usize = 64;
+
+/// What a reader of the live feed asked for; empty is everything.
+#[derive(Debug, Clone, Default)]
+pub struct EventFilter {
+    /// Globs over keys.
+    pub patterns: Vec<String>,
+    /// Only this scope.
+    pub scope: Option<String>,
+    /// Only this scope id.
+    pub scope_id: Option<String>,
+}
+
+impl EventFilter {
+    /// Splits a comma-separated list of patterns; empty parts do not count.
+    ///
+    /// # Errors
+    /// A sentence when there are too many or one is too long.
+    pub fn patterns(text: &str) -> Result<Vec<String>, String> {
+        let patterns: Vec<String> = text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if patterns.len() > PATTERNS_MAX {
+            return Err(format!("at most {PATTERNS_MAX} patterns"));
+        }
+        if patterns.iter().any(|p| p.len() > super::KEY_BYTES_MAX) {
+            return Err(format!(
+                "a pattern has at most {} bytes",
+                super::KEY_BYTES_MAX
+            ));
+        }
+        Ok(patterns)
+    }
+
+    /// Whether a change is wanted.
+    pub fn wants(&self, change: &Change) -> bool {
+        self.scope
+            .as_deref()
+            .is_none_or(|scope| *change.scope.scope == *scope)
+            && self
+                .scope_id
+                .as_deref()
+                .is_none_or(|id| *change.scope.id == *id)
+            && (self.patterns.is_empty()
+                || self
+                    .patterns
+                    .iter()
+                    .any(|pattern| matches(pattern, &change.key)))
+    }
+
+    /// The same question to the store.
+    pub fn for_store(&self, after: Option<u64>, limit: usize) -> MemoryEventFilter {
+        MemoryEventFilter {
+            patterns: self.patterns.clone(),
+            scope: self.scope.clone(),
+            scope_id: self.scope_id.clone(),
+            since: None,
+            after,
+            limit,
+        }
+    }
+}
+
+/// Whether a key matches a glob: `*` is any run of characters, `?` is one, all else is itself.
+/// Takes at most pattern × key steps and no memory.
+pub fn matches(pattern: &str, key: &str) -> bool {
+    let (mut rest, mut left) = (pattern.chars(), key.chars());
+    let mut retry = None;
+    loop {
+        match rest.next() {
+            Some('*') => {
+                retry = Some((rest.clone(), left.clone()));
+                continue;
+            }
+            Some(want) => {
+                if let Some(have) = left.next()
+                    && (want == '?' || want == have)
+                {
+                    continue;
+                }
+            }
+            None if left.as_str().is_empty() => return true,
+            None => {}
+        }
+        // Let the latest star take one character more.
+        let Some((after_star, taken)) = retry.as_mut() else {
+            return false;
+        };
+        if taken.next().is_none() {
+            return false;
+        }
+        rest = after_star.clone();
+        left = taken.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_as_people_expect() {
+        for (pattern, key, want) in [
+            ("*", "", true),
+            ("*", "anything", true),
+            ("customer_*", "customer_7", true),
+            ("customer_*", "customer", false),
+            ("user_*.preferences", "user_a.b.preferences", true),
+            ("user_*.preferences", "user_a.preference", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("a?c", "aéc", true),
+            ("a.c", "abc", false),
+            ("", "", true),
+            ("", "a", false),
+            ("**a**", "xay", true),
+            ("*a*b", "aab", true),
+            ("[a-z]", "b", false),
+            ("[a-z]", "[a-z]", true),
+        ] {
+            assert_eq!(matches(pattern, key), want, "{pattern:?} on {key:?}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends_soon() {
+        let pattern = "*a".repeat(256);
+        let key = "a".repeat(255) + &"b".repeat(769);
+        assert!(!matches(&pattern, &key));
+    }
+
+    #[test]
+    fn lists_of_patterns_are_bounded() {
+        assert_eq!(EventFilter::patterns("a*, ,b").unwrap(), ["a*", "b"]);
+        assert!(EventFilter::patterns("").unwrap().is_empty());
+        assert!(EventFilter::patterns(&"a,".repeat(65)).is_err());
+        assert!(EventFilter::patterns(&"a".repeat(1025)).is_err());
+    }
+}
