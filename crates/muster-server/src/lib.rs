@@ -4,17 +4,21 @@
 pub mod api;
 pub mod app;
 pub mod auth;
+pub mod bodies;
 mod chores;
 pub mod clock;
 pub mod config;
 pub mod directory;
+pub mod dispatch;
 pub mod driver;
 pub mod duties;
 pub mod feed;
 pub mod identity;
+pub mod json;
 pub mod logs;
 pub mod memory;
 pub mod meters;
+pub mod payloads;
 pub mod plane;
 pub mod views;
 

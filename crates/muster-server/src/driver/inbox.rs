@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use muster_engine::Event;
+use muster_engine::event::Waiter;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
@@ -199,6 +200,16 @@ impl Inbox {
         lanes.closed = true;
         self.wake.notify_all();
         self.room.notify_waiters();
+    }
+
+    /// Whether a submission of this caller still waits here.
+    pub fn holds_submission_of(&self, waiter: Waiter) -> bool {
+        let lanes = self.lanes.lock();
+        let mut waiting = lanes
+            .returned
+            .iter()
+            .chain(&lanes.lanes[LaneOf::Submission as usize]);
+        waiting.any(|entry| matches!(&entry.event, Event::Submitted(s) if s.waiter == waiter))
     }
 
     /// Whether it was closed.

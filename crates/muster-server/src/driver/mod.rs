@@ -1,15 +1,22 @@
 //! Runs the engine: takes what waits, steps it, commits once, then releases sends, replies and
 //! notices. No handler commits, so no handler can get that wrong.
 
+pub(crate) mod decider;
 pub mod inbox;
+mod readers;
+mod recover;
+#[cfg(test)]
+mod tests;
+pub(crate) mod turn;
 pub mod waiters;
+pub(crate) mod world;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use muster_engine::event::Waiter;
 use muster_engine::{Event, Refusal, Reply};
-use muster_wire::Timestamp;
+use muster_wire::{ExecutionId, Timestamp};
 
 use inbox::{Inbox, LaneOf, NotTaken};
 use waiters::Waiters;
@@ -90,7 +97,7 @@ impl DriverHandle {
     /// # Errors
     /// When the driver has stopped.
     pub async fn ask(&self, make: impl FnOnce(Waiter) -> Event) -> Result<Reply, DriverGone> {
-        let (waiter, receiver) = self.shared.waiters.park();
+        let (waiter, receiver) = self.shared.waiters.park(None);
         let _parked = Parked {
             shared: &self.shared,
             waiter,
@@ -106,9 +113,10 @@ impl DriverHandle {
     /// When the driver has stopped.
     pub async fn ask_with_place(
         &self,
+        execution: &ExecutionId,
         make: impl FnOnce(Waiter) -> Event,
     ) -> Result<Reply, DriverGone> {
-        let (waiter, receiver) = self.shared.waiters.park();
+        let (waiter, receiver) = self.shared.waiters.park(Some(execution.clone()));
         let _parked = Parked {
             shared: &self.shared,
             waiter,

@@ -1,0 +1,199 @@
+//! Where the plane dials: which addresses never, which by the configuration. Checked on the
+//! resolved address at connect time.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+
+use crate::config::Agents;
+
+/// The rules.
+#[derive(Debug, Clone, Default)]
+pub struct DialRules {
+    allow: Vec<Network>,
+    deny: Vec<Network>,
+    own: Arc<OnceLock<SocketAddr>>,
+}
+
+/// An address block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl DialRules {
+    /// Reads the lists.
+    ///
+    /// # Errors
+    /// Names the entry that is no address and no network.
+    pub fn new(agents: &Agents) -> Result<Self, String> {
+        let read = |list: &[String]| -> Result<Vec<Network>, String> {
+            list.iter().map(|text| Network::parse(text)).collect()
+        };
+        Ok(Self {
+            allow: read(&agents.allow)?,
+            deny: read(&agents.deny)?,
+            own: Arc::default(),
+        })
+    }
+
+    /// Tells where the plane itself listens; it never dials that.
+    pub fn set_own(&self, address: SocketAddr) {
+        let _ = self.own.set(address);
+    }
+
+    /// Whether this address may be dialled.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self, address: SocketAddr) -> Result<(), String> {
+        let ip = plain(address.ip());
+        if let Some(what) = never(ip) {
+            return Err(format!("{ip} is {what}, which the plane never dials"));
+        }
+        if self.is_own(ip, address.port()) {
+            return Err(format!("{address} is the plane itself"));
+        }
+        if self.deny.iter().any(|network| network.contains(ip)) {
+            return Err(format!("{ip} is in agents.deny"));
+        }
+        if !self.allow.is_empty() && !self.allow.iter().any(|network| network.contains(ip)) {
+            return Err(format!("{ip} is not in agents.allow"));
+        }
+        Ok(())
+    }
+
+    fn is_own(&self, ip: IpAddr, port: u16) -> bool {
+        self.own.get().is_some_and(|own| {
+            own.port() == port
+                && (plain(own.ip()) == ip || (own.ip().is_unspecified() && ip.is_loopback()))
+        })
+    }
+}
+
+impl Network {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no address and no network like 10.0.0.0/8");
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| wrong())?)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.trim().parse().map_err(|_| wrong())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(most);
+        if bits > most {
+            return Err(wrong());
+        }
+        Ok(Self { address, bits })
+    }
+
+    fn contains(&self, ip: IpAddr) -> bool {
+        match (self.address, ip) {
+            (IpAddr::V4(net), IpAddr::V4(ip)) => {
+                let shift = 32 - u32::from(self.bits);
+                (u32::from(net) ^ u32::from(ip))
+                    .checked_shr(shift)
+                    .unwrap_or(0)
+                    == 0
+            }
+            (IpAddr::V6(net), IpAddr::V6(ip)) => {
+                let shift = 128 - u32::from(self.bits);
+                (u128::from(net) ^ u128::from(ip))
+                    .checked_shr(shift)
+                    .unwrap_or(0)
+                    == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// An IPv4 address in IPv6 clothes is that IPv4 address.
+fn plain(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(ip, IpAddr::V4),
+        IpAddr::V4(_) => ip,
+    }
+}
+
+/// What nobody's configuration allows.
+fn never(ip: IpAddr) -> Option<&'static str> {
+    match ip {
+        IpAddr::V4(v4) if v4.is_unspecified() || v4.octets()[0] == 0 => Some("unspecified"),
+        IpAddr::V4(v4) if v4.is_link_local() => Some("link-local or cloud metadata"),
+        IpAddr::V4(v4) if v4 == Ipv4Addr::new(100, 100, 100, 200) => Some("cloud metadata"),
+        IpAddr::V4(v4) if v4.is_multicast() => Some("multicast"),
+        IpAddr::V4(v4) if v4.is_broadcast() => Some("broadcast"),
+        IpAddr::V4(_) => None,
+        IpAddr::V6(v6) if v6.is_unspecified() => Some("unspecified"),
+        IpAddr::V6(v6) if v6.is_multicast() => Some("multicast"),
+        IpAddr::V6(v6) if v6.segments()[0] & 0xffc0 == 0xfe80 => Some("link-local"),
+        IpAddr::V6(v6) if v6 == Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254) => {
+            Some("cloud metadata")
+        }
+        // 64:ff9b::/96 carries an IPv4 address through a translator.
+        IpAddr::V6(v6) if v6.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => {
+            let [.., a, b, c, d] = v6.octets();
+            never(IpAddr::V4(Ipv4Addr::new(a, b, c, d)))
+        }
+        IpAddr::V6(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(allow: &[&str], deny: &[&str]) -> DialRules {
+        let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        DialRules::new(&Agents {
+            allow: own(allow),
+            deny: own(deny),
+            ..Agents::default()
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_never_dialled_is_refused_in_any_clothes() {
+        let rules = rules(&["0.0.0.0/0", "::/0"], &[]);
+        for bad in [
+            "169.254.169.254:80",
+            "[::ffff:169.254.169.254]:80",
+            "[64:ff9b::a9fe:a9fe]:80",
+            "0.0.0.0:80",
+            "[::]:80",
+            "224.0.0.1:80",
+            "[ff02::1]:80",
+            "[fe80::1]:80",
+            "255.255.255.255:80",
+            "[fd00:ec2::254]:80",
+        ] {
+            assert!(rules.check(bad.parse().unwrap()).is_err(), "{bad}");
+        }
+        for fine in ["127.0.0.1:8001", "10.1.2.3:80", "8.8.8.8:443", "[::1]:8001"] {
+            rules.check(fine.parse().unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_lists_and_the_own_listener_count() {
+        let rules = rules(&["10.0.0.0/8", "127.0.0.0/8"], &["10.9.0.0/16"]);
+        rules.set_own("127.0.0.1:8080".parse().unwrap());
+        for (address, fine) in [
+            ("10.1.1.1:1", true),
+            ("10.9.1.1:1", false),
+            ("11.1.1.1:1", false),
+            ("127.0.0.1:8080", false),
+            ("127.0.0.1:8081", true),
+        ] {
+            assert_eq!(
+                rules.check(address.parse().unwrap()).is_ok(),
+                fine,
+                "{address}"
+            );
+        }
+        assert!(Network::parse("10.0.0.0/33").is_err());
+        assert!(Network::parse("ten").is_err());
+    }
+}

@@ -1,0 +1,259 @@
+//! One call to an agent, from its permit to the event that tells how it ended.
+
+use std::error::Error as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method, Request, Response, header};
+use hyper::body::Incoming;
+use muster_engine::Event;
+use muster_engine::effect::Dispatch;
+use muster_engine::event::{AttemptKey, Outcome};
+use muster_engine::row::PayloadKind;
+use muster_wire::{AttemptId, FunctionKind};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::Dispatcher;
+use super::answer::{self, Meaning};
+use super::peer::{Body, Peer};
+use crate::bodies::{NotRead, Patience, SMALL};
+
+const EXECUTION: HeaderName = HeaderName::from_static("x-execution-id");
+const RUN: HeaderName = HeaderName::from_static("x-run-id");
+const WORKFLOW: HeaderName = HeaderName::from_static("x-workflow-id");
+const ROOT_WORKFLOW: HeaderName = HeaderName::from_static("x-root-workflow-id");
+const PARENT: HeaderName = HeaderName::from_static("x-parent-execution-id");
+const SESSION: HeaderName = HeaderName::from_static("x-session-id");
+const ACTOR: HeaderName = HeaderName::from_static("x-actor-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("muster/", env!("CARGO_PKG_VERSION")));
+
+/// How far an exchange came.
+enum Far {
+    /// Nothing was sent.
+    NotSent(String),
+    /// Something may have been sent.
+    Broke(String),
+    /// There is an answer.
+    Answer(Box<Outcome>),
+    /// It was told already: 202.
+    Told,
+}
+
+impl Dispatcher {
+    pub(super) async fn call(&self, dispatch: Dispatch) {
+        let attempt = dispatch.attempt.clone();
+        let event = match self.exchange(dispatch).await {
+            Some(event) => event,
+            None => return,
+        };
+        let event = match event {
+            Event::Answered { attempt, outcome } => Event::Answered {
+                outcome: Box::new(self.with_result_stored(&attempt, *outcome).await),
+                attempt,
+            },
+            other => other,
+        };
+        tracing::trace!(execution.id = %attempt.execution, attempt = attempt.n, "an exchange ended");
+        self.0.driver.tell(event);
+    }
+
+    /// The whole exchange; `None` when all was told or the work was disowned meanwhile.
+    async fn exchange(&self, dispatch: Dispatch) -> Option<Event> {
+        let attempt = dispatch.attempt.clone();
+        let peer = match self.peer(&dispatch.to, &dispatch.base_url) {
+            Ok(peer) => peer,
+            Err(why) => return Some(not_sent(attempt, &why)),
+        };
+        let (_host, _flight, waited) = self.permits(&peer.host).await?;
+        if waited && (self.0.ended)(attempt.execution.as_str()) {
+            return None;
+        }
+        let input = match self.input(&dispatch).await {
+            Ok(input) => input,
+            Err(why) => return Some(not_sent(attempt, &why)),
+        };
+        let request = match request(&peer, &dispatch, input) {
+            Ok(request) => request,
+            Err(why) => return Some(not_sent(attempt, &why)),
+        };
+        let far = tokio::time::timeout(dispatch.call_timeout, self.send(&peer, request, &attempt));
+        Some(match far.await {
+            Err(_) => Event::TimedOut { attempt },
+            Ok(Far::Told) => return None,
+            Ok(Far::NotSent(error)) => not_sent(attempt, &error),
+            Ok(Far::Broke(error)) => Event::BrokeAfterSend {
+                attempt,
+                error: error.into(),
+            },
+            Ok(Far::Answer(outcome)) => Event::Answered { attempt, outcome },
+        })
+    }
+
+    /// A permit of the host, then one of all; whether it had to wait for them.
+    async fn permits<'a>(
+        &'a self,
+        host: &'a Semaphore,
+    ) -> Option<(SemaphorePermit<'a>, SemaphorePermit<'a>, bool)> {
+        if let (Ok(host), Ok(flight)) = (host.try_acquire(), self.0.flights.try_acquire()) {
+            return Some((host, flight, false));
+        }
+        let host = host.acquire().await.ok()?;
+        let flight = self.0.flights.acquire().await.ok()?;
+        Some((host, flight, true))
+    }
+
+    /// The input: at hand, or in the store.
+    async fn input(&self, dispatch: &Dispatch) -> Result<Bytes, String> {
+        if let Some(input) = &dispatch.input
+            && !input.is_empty()
+        {
+            return Ok(input.0.clone());
+        }
+        if dispatch.input.is_some() {
+            return Ok(Bytes::from_static(b"{}"));
+        }
+        let stores = self.0.stores.clone();
+        let execution = dispatch.attempt.execution.clone();
+        let read = move || stores.decisions.payload(&execution, PayloadKind::Input);
+        match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(input)) => Ok(input.map_or_else(|| Bytes::from_static(b"{}"), |i| i.0)),
+            Ok(Err(error)) => Err(format!("the input could not be read: {error}")),
+            Err(error) => Err(format!("the input could not be read: {error}")),
+        }
+    }
+
+    async fn send(&self, peer: &Arc<Peer>, request: Request<Body>, attempt: &AttemptKey) -> Far {
+        let response = match peer.client.request(request).await {
+            Ok(response) => response,
+            Err(error) if error.is_connect() => return Far::NotSent(causes(&error)),
+            Err(error) => return Far::Broke(causes(&error)),
+        };
+        let status = response.status();
+        if self
+            .0
+            .config
+            .agents
+            .not_sent_status
+            .contains(&status.as_u16())
+        {
+            return Far::NotSent(format!("the balancer answered {status}"));
+        }
+        if status == http::StatusCode::ACCEPTED {
+            // The agent has it from here on; its body is read only to use the connection again.
+            self.0.driver.tell(Event::Accepted {
+                attempt: attempt.clone(),
+            });
+            let _ = self.body(response, SMALL).await;
+            return Far::Told;
+        }
+        let body = match self.body(response, self.max_result()).await {
+            Ok(body) => body,
+            Err(outcome) => return Far::Answer(outcome),
+        };
+        match answer::meaning(status, body) {
+            Meaning::Ended(outcome) => Far::Answer(outcome),
+            Meaning::Accepted => Far::Told,
+        }
+    }
+
+    /// The whole body of an answer, or the outcome of one that cannot be used.
+    async fn body(
+        &self,
+        response: Response<Incoming>,
+        limit: usize,
+    ) -> Result<Bytes, Box<Outcome>> {
+        let read = self
+            .0
+            .room
+            .read(response.into_body(), limit, Patience::Callback);
+        match read.await {
+            Ok(held) => Ok(held.bytes),
+            Err(NotRead::TooLarge(kept)) => Err(Box::new(answer::bad(
+                format!("the agent's answer is over the limit of {limit} bytes"),
+                &kept,
+            ))),
+            Err(NotRead::Cut(error)) => Err(Box::new(answer::bad(
+                format!("the agent's answer was cut short: {error}"),
+                b"",
+            ))),
+            Err(NotRead::NoRoom | NotRead::Slow) => Err(Box::new(answer::bad(
+                "there was no room for the agent's answer",
+                b"",
+            ))),
+        }
+    }
+
+    /// Stores a large result before the event that names it.
+    async fn with_result_stored(&self, attempt: &AttemptKey, outcome: Outcome) -> Outcome {
+        crate::payloads::store_result(&self.0.stores, &attempt.execution, outcome).await
+    }
+}
+
+fn not_sent(attempt: AttemptKey, error: &str) -> Event {
+    Event::DialFailed {
+        attempt,
+        error: error.into(),
+    }
+}
+
+fn request(peer: &Peer, dispatch: &Dispatch, input: Bytes) -> Result<Request<Body>, String> {
+    let folder = match dispatch.kind {
+        FunctionKind::Reasoner => "reasoners",
+        FunctionKind::Skill => "skills",
+    };
+    let id = AttemptId {
+        execution: dispatch.attempt.execution.clone(),
+        n: dispatch.attempt.n,
+        secret: dispatch.secret,
+    };
+    let mut request = Request::new(Body::new(input));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = peer.uri(&format!("/{folder}/{}", dispatch.function))?;
+    let headers = request.headers_mut();
+    headers.reserve(12);
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|error| error.to_string());
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::USER_AGENT, AGENT);
+    headers.insert(EXECUTION, value(&id.text())?);
+    let run = value(dispatch.run.as_str())?;
+    headers.insert(RUN, run.clone());
+    headers.insert(ROOT_WORKFLOW, run.clone());
+    headers.insert(WORKFLOW, run);
+    if let Some(parent) = &dispatch.parent {
+        headers.insert(PARENT, value(parent.as_str())?);
+    }
+    let optional = [
+        (SESSION, &dispatch.session),
+        (ACTOR, &dispatch.actor),
+        (TRACEPARENT, &dispatch.traceparent),
+    ];
+    for (name, text) in optional {
+        if let Some(text) = text {
+            headers.insert(name, value(text)?);
+        }
+    }
+    if let Some(token) = &peer.token {
+        headers.insert(header::AUTHORIZATION, token.clone());
+    }
+    Ok(request)
+}
+
+/// An error with its causes, shortest useful text.
+pub(super) fn causes(error: &hyper_util::client::legacy::Error) -> String {
+    let mut text = String::new();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    if text.is_empty() {
+        text = error.to_string();
+    }
+    text
+}

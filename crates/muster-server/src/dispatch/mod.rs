@@ -1,0 +1,149 @@
+//! What leaves the process towards agents. Says exactly how far each exchange came: a dial that
+//! failed sent nothing; whatever happens later may have been worked on.
+
+pub mod address;
+pub mod answer;
+mod call;
+pub mod connect;
+mod peer;
+mod tell;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::DashMap;
+use muster_engine::Send;
+use muster_engine::event::InstanceKey;
+use muster_store::Stores;
+use tokio::sync::Semaphore;
+
+use crate::bodies::BodyRoom;
+use crate::config::Config;
+use crate::driver::DriverHandle;
+use connect::Connector;
+use peer::Peer;
+
+/// Exchanges at once.
+pub const IN_FLIGHT_MAX: usize = 4_096;
+/// Exchanges at once with one host.
+pub const PER_HOST_MAX: usize = 256;
+/// Probes at once.
+const PROBES_MAX: usize = 64;
+
+/// Sends what the engine decided. Cloning it is one reference count.
+#[derive(Clone)]
+pub struct Dispatcher(Arc<Inner>);
+
+struct Inner {
+    driver: DriverHandle,
+    stores: Stores,
+    config: Arc<Config>,
+    connector: Connector,
+    room: BodyRoom,
+    peers: DashMap<InstanceKey, Arc<Peer>>,
+    hosts: DashMap<Arc<str>, Arc<Semaphore>>,
+    flights: Semaphore,
+    probes: Semaphore,
+    /// Whether an execution ended meanwhile: what still waits for its turn is not sent then.
+    ended: Box<dyn Fn(&str) -> bool + std::marker::Send + Sync>,
+}
+
+impl Dispatcher {
+    /// A dispatcher that reports to this driver.
+    pub fn new(
+        driver: DriverHandle,
+        stores: Stores,
+        config: Arc<Config>,
+        connector: Connector,
+        room: BodyRoom,
+        ended: impl Fn(&str) -> bool + std::marker::Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            driver,
+            stores,
+            config,
+            connector,
+            room,
+            peers: DashMap::new(),
+            hosts: DashMap::new(),
+            flights: Semaphore::new(IN_FLIGHT_MAX),
+            probes: Semaphore::new(PROBES_MAX),
+            ended: Box::new(ended),
+        }))
+    }
+
+    /// Starts one send; must be called within the runtime.
+    pub fn start(&self, send: Send) {
+        let this = self.clone();
+        match send {
+            Send::Dispatch(dispatch) => {
+                tokio::spawn(async move { this.call(*dispatch).await });
+            }
+            Send::TellCancel(tell) => {
+                tokio::spawn(async move { this.tell_cancel(*tell).await });
+            }
+            Send::Dial {
+                key,
+                base_url,
+                after,
+            } => {
+                tokio::spawn(async move { this.dial(key, base_url, after).await });
+            }
+            Send::Probe { key, base_url } => {
+                tokio::spawn(async move { this.probe(key, base_url).await });
+            }
+            Send::CloseIdle(key) => self.close_idle(&key),
+        }
+    }
+
+    /// Exchanges that are on their way now.
+    pub fn in_flight(&self) -> usize {
+        IN_FLIGHT_MAX - self.0.flights.available_permits()
+    }
+
+    /// Drops the connections of an instance that nobody uses; an exchange on its way ends first.
+    fn close_idle(&self, key: &InstanceKey) {
+        self.0.peers.remove(key);
+        self.0.hosts.retain(|_, host| Arc::strong_count(host) > 1);
+    }
+
+    /// The client of an instance at its present address.
+    fn peer(&self, key: &InstanceKey, base_url: &Arc<str>) -> Result<Arc<Peer>, String> {
+        if let Some(peer) = self.0.peers.get(key)
+            && peer.base_url == *base_url
+        {
+            return Ok(peer.clone());
+        }
+        let host: Arc<str> = Arc::from(peer::authority(base_url)?);
+        let host = self
+            .0
+            .hosts
+            .entry(host)
+            .or_insert_with(|| Arc::new(Semaphore::new(PER_HOST_MAX)))
+            .clone();
+        let peer = Arc::new(Peer::new(
+            base_url.clone(),
+            self.0.connector.clone(),
+            host,
+            self.token(key),
+        ));
+        self.0.peers.insert(key.clone(), peer.clone());
+        Ok(peer)
+    }
+
+    /// What the plane shows this agent to prove itself.
+    fn token(&self, key: &InstanceKey) -> Option<http::HeaderValue> {
+        let agent = self.0.config.agents.by_id.get(key.agent.as_str())?;
+        let token = agent.internal_token.as_ref()?;
+        let mut value = http::HeaderValue::try_from(format!("Bearer {}", token.reveal())).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    fn max_result(&self) -> usize {
+        usize::try_from(self.0.config.executions.max_result.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// How long idle connections are kept: the agents' server closes at five seconds.
+const IDLE: Duration = Duration::from_secs(4);

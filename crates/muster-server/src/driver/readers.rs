@@ -1,0 +1,114 @@
+//! A few threads that read what the engine asked for and hand the same event in again.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use muster_engine::{Event, Load};
+use muster_store::{Store, StoreResult};
+
+use super::Shared;
+
+/// How many reads run at once.
+const THREADS: usize = 2;
+/// How often a failed read is tried again before its caller is told that nobody can decide.
+const TRIES: u32 = 4;
+
+/// The way to the reader threads; dropping it ends them.
+pub(crate) struct Readers {
+    sender: Sender<Load>,
+}
+
+impl Readers {
+    pub(crate) fn start(store: &Arc<dyn Store>, shared: &Arc<Shared>) -> std::io::Result<Self> {
+        let (sender, receiver) = channel::<Load>();
+        let receiver = Arc::new(Mutex::new(receiver));
+        for n in 0..THREADS {
+            let (store, shared, receiver) = (store.clone(), shared.clone(), receiver.clone());
+            std::thread::Builder::new()
+                .name(format!("muster-read-{n}"))
+                .spawn(move || {
+                    while let Some(load) = next(&receiver) {
+                        read(&*store, &shared, load);
+                    }
+                })?;
+        }
+        Ok(Self { sender })
+    }
+
+    pub(crate) fn start_read(&self, load: Load) {
+        // The threads live as long as this sender does.
+        let _ = self.sender.send(load);
+    }
+}
+
+fn next(receiver: &Mutex<Receiver<Load>>) -> Option<Load> {
+    receiver.lock().ok()?.recv().ok()
+}
+
+fn read(store: &dyn Store, shared: &Shared, load: Load) {
+    let event = match load {
+        Load::Submission(mut submission) => {
+            match tried(|| store.known(&submission)) {
+                Some(known) => submission.known = known,
+                // Nothing was written: "unavailable" is the truth.
+                None => return drop(shared.waiters.leave(submission.waiter)),
+            }
+            Event::Submitted(submission)
+        }
+        Load::Callback(mut callback) => {
+            match tried(|| store.execution(&callback.from.execution)) {
+                Some((seq, row)) => callback.known = Some((seq, row.map(Box::new))),
+                None => return drop(shared.waiters.leave(callback.waiter)),
+            }
+            Event::CalledBack(callback)
+        }
+        Load::Cancel(mut cancel) => {
+            match tried(|| store.execution(&cancel.execution)) {
+                Some((seq, row)) => cancel.known = Some((seq, row.map(Box::new))),
+                None => return drop(shared.waiters.leave(cancel.waiter)),
+            }
+            Event::CancelRequested(cancel)
+        }
+        Load::Tree(mut wish) => {
+            match tried(|| store.tree(&wish.run)) {
+                Some(tree) => wish.known = Some(tree),
+                None => return drop(shared.waiters.leave(wish.waiter)),
+            }
+            Event::TreeCancelRequested(wish)
+        }
+        Load::Window {
+            agent,
+            after,
+            limit,
+        } => loop {
+            if let Some(window) = tried(|| store.window(&agent, after, limit)) {
+                break Event::WindowLoaded {
+                    agent,
+                    rows: window.rows,
+                    exhausted: window.exhausted,
+                    as_of: window.as_of,
+                };
+            }
+            // A queue whose window never comes would stand for ever.
+            if shared.inbox.is_closed() {
+                return;
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        },
+    };
+    shared.inbox.push_back(event);
+}
+
+fn tried<T>(read: impl Fn() -> StoreResult<T>) -> Option<T> {
+    for n in 0..TRIES {
+        match read() {
+            Ok(value) => return Some(value),
+            Err(error) => {
+                tracing::warn!(error = %error, attempt = n + 1, "a read for a decision failed");
+                std::thread::sleep(Duration::from_millis(20 << n));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,291 @@
+//! What the driver does when a step panics or a commit does not end well. One bad event harms
+//! itself and nothing else.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use muster_engine::event::Waiter;
+use muster_engine::{Effects, Event, Notice, Refusal, Reply};
+use muster_store::{Commit, LeaseId, QuarantineItem, Restored, StoreError};
+use muster_wire::mint;
+
+use super::decider::Decider;
+use super::turn::{Driver, Fault, Parts, text_of};
+
+/// How much of a thing set aside is kept as text.
+const WHAT_MAX: usize = 4096;
+/// How often the store is asked for a restore before giving up.
+const RESTORES_MAX: u32 = 60;
+
+impl<E: Decider> Driver<E> {
+    /// Reads the store and rebuilds an engine; rows that cannot be read are set aside.
+    pub(super) fn restored(parts: &Parts) -> Result<(E, Effects), StoreError> {
+        let Restored {
+            snapshot,
+            set_aside,
+        } = parts.store.restore()?;
+        for item in &set_aside {
+            tracing::error!(quarantine.id = %item.id, about = %item.about, error = %item.error, "a row could not be read and was set aside");
+            parts.store.set_aside(item)?;
+        }
+        let mut out = Effects::default();
+        let now = parts.clock.now();
+        let restore = AssertUnwindSafe(|| {
+            E::restore(parts.limits.clone(), parts.key, now, snapshot, &mut out)
+        });
+        let engine = catch_unwind(restore).map_err(|panic| {
+            StoreError::Unreadable(format!("the restore panicked: {}", text_of(&*panic)))
+        })?;
+        Ok((engine, out))
+    }
+
+    /// The last event in the store.
+    pub(super) fn committed_seq(&self) -> Result<u64, StoreError> {
+        self.parts.store.last_seq()
+    }
+
+    /// Takes the lease again and looks whether a commit is there: `true` when it is. When it is
+    /// not, `commit` carries the new epoch and may be tried again.
+    pub(super) fn look_after(
+        &mut self,
+        commit: &mut Commit,
+        wait: &mut Duration,
+    ) -> Result<bool, Fault> {
+        loop {
+            let looked = self
+                .parts
+                .store
+                .take_lease(LeaseId::default(), &self.parts.owner)
+                .and_then(|lease| Ok((lease, self.parts.store.last_seq()?)));
+            match looked {
+                Ok((lease, found)) => {
+                    self.lease = lease.clone();
+                    commit.lease = lease;
+                    if found == commit.last_seq && commit.last_seq != commit.after_seq {
+                        return Ok(true);
+                    }
+                    if found == commit.after_seq {
+                        return Ok(false);
+                    }
+                    return Err(Fault::Over(format!(
+                        "somebody else decided: the last event is {found}, not {} or {}",
+                        commit.after_seq, commit.last_seq
+                    )));
+                }
+                Err(error) => {
+                    tracing::warn!(error = %error, "the store cannot be asked about the last commit; trying again");
+                    self.breathe(wait);
+                }
+            }
+        }
+    }
+
+    /// Restores the engine and takes the events again, one per commit. One that fails again is
+    /// set aside and its caller told so.
+    pub(super) fn take_one_by_one(&mut self, events: Vec<Event>, why: &str) -> Result<(), String> {
+        tracing::error!(
+            error = why,
+            events = events.len(),
+            "a batch failed; restoring and taking its events one by one"
+        );
+        self.restore_again(&events)?;
+        let mut events = std::collections::VecDeque::from(events);
+        while let Some(event) = events.pop_front() {
+            let now = self.parts.clock.now();
+            let after = self.engine.last_seq();
+            let (mut out, mut taken) = (Effects::default(), Vec::new());
+            let end = self
+                .step(now, event.clone(), &mut taken, &mut out)
+                .and_then(|()| self.finish(after, out));
+            match end {
+                Ok(()) => {}
+                Err(Fault::Over(why)) => return Err(why),
+                Err(Fault::Poison(why)) => {
+                    self.quarantine(&event, &why);
+                    self.restore_again(events.make_contiguous())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Restores until it works; `events` are about to be taken again.
+    fn restore_again(&mut self, events: &[Event]) -> Result<(), String> {
+        let mut wait = Duration::from_millis(20);
+        for _ in 0..RESTORES_MAX {
+            match Self::restored(&self.parts) {
+                Ok((engine, out)) => {
+                    self.engine = engine;
+                    let after = self.committed_seq().map_err(|error| error.to_string())?;
+                    self.finish(after, out)
+                        .map_err(|fault| format!("a restore could not be committed: {fault:?}"))?;
+                    self.parts
+                        .shared
+                        .pulse
+                        .restored
+                        .fetch_add(1, Ordering::Relaxed);
+                    metrics::counter!("muster_engine_restored_total").increment(1);
+                    self.adopt(events);
+                    return Ok(());
+                }
+                Err(error) => {
+                    tracing::error!(error = %error, "the engine could not be restored; trying again");
+                    self.breathe(&mut wait);
+                }
+            }
+        }
+        Err("the engine could not be restored".into())
+    }
+
+    fn quarantine(&mut self, event: &Event, why: &str) {
+        let id = mint("quar");
+        let mut what = format!("{event:?}");
+        if what.len() > WHAT_MAX {
+            let cut = (0..=WHAT_MAX)
+                .rev()
+                .find(|at| what.is_char_boundary(*at))
+                .unwrap_or(0);
+            what.truncate(cut);
+        }
+        let item = QuarantineItem {
+            id: id.clone(),
+            at: self.parts.clock.now(),
+            kind: "event".into(),
+            about: about(event),
+            error: why.to_owned(),
+            what,
+        };
+        tracing::error!(quarantine.id = %id, about = %item.about, error = why, "an event could not be handled and was set aside");
+        if let Err(error) = self.parts.store.set_aside(&item) {
+            tracing::error!(quarantine.id = %id, error = %error, "what was set aside could not be stored");
+        }
+        let pulse = &self.parts.shared.pulse;
+        pulse.quarantined.fetch_add(1, Ordering::Relaxed);
+        metrics::counter!("muster_quarantined_total").increment(1);
+        if let Some(waiter) = waiter_of(event) {
+            let reply = Reply::Refused(Refusal::Quarantined { id });
+            self.parts.shared.waiters.answer(waiter, reply);
+        }
+    }
+
+    /// Finds the sync callers whom the restored engine does not know: their execution's end
+    /// answers them from here; who had only a place is asked to come again.
+    fn adopt(&mut self, events: &[Event]) {
+        self.adopted.clear();
+        let again: std::collections::HashSet<u64> = events
+            .iter()
+            .filter_map(waiter_of)
+            .map(|waiter| waiter.0)
+            .collect();
+        let waiting = self.parts.shared.waiters.with_execution();
+        for (waiter, execution) in waiting {
+            if again.contains(&waiter.0)
+                || self.loading.contains(&waiter.0)
+                || self.is_in_batch(waiter)
+                || self.parts.shared.inbox.holds_submission_of(waiter)
+            {
+                continue;
+            }
+            match self.parts.store.execution(&execution) {
+                Ok((_, Some(row))) if row.status.is_terminal() => {
+                    let payload = |kind| self.parts.store.payload(&row.id, kind).ok().flatten();
+                    let view = muster_engine::effect::ExecutionView {
+                        result: payload(muster_engine::row::PayloadKind::Result),
+                        details: payload(muster_engine::row::PayloadKind::ErrorDetails),
+                        row: Arc::new(row),
+                    };
+                    let reply = Reply::Ended(Arc::new(view));
+                    self.parts.shared.waiters.answer(waiter, reply);
+                }
+                Ok((_, Some(_))) => self.adopted.entry(execution).or_default().push(waiter),
+                Ok((_, None)) => {
+                    let reply = Reply::Refused(Refusal::Overloaded { retry_after: 1 });
+                    self.parts.shared.waiters.answer(waiter, reply);
+                }
+                // Dropping the caller answers 503: nobody knows, and nothing else is true.
+                Err(_) => drop(self.parts.shared.waiters.leave(waiter)),
+            }
+        }
+    }
+
+    pub(super) fn answer_adopted(&mut self, notices: &[Notice]) {
+        for notice in notices {
+            if let Notice::Execution(view) = notice
+                && view.row.status.is_terminal()
+                && let Some(waiters) = self.adopted.remove(&view.row.id)
+            {
+                for waiter in waiters {
+                    let reply = Reply::Ended(view.clone());
+                    self.parts.shared.waiters.answer(waiter, reply);
+                }
+            }
+        }
+    }
+}
+
+/// Who waits for this event's reply.
+pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
+    match event {
+        Event::Submitted(submission) => Some(submission.waiter),
+        Event::CalledBack(callback) => Some(callback.waiter),
+        Event::Registered(registration) => Some(registration.waiter),
+        Event::Goodbye { waiter, .. }
+        | Event::Held { waiter, .. }
+        | Event::Asked { waiter, .. } => Some(*waiter),
+        Event::CancelRequested(cancel) => Some(cancel.waiter),
+        Event::TreeCancelRequested(cancel) => Some(cancel.waiter),
+        Event::Answered { .. }
+        | Event::Accepted { .. }
+        | Event::DialFailed { .. }
+        | Event::BrokeAfterSend { .. }
+        | Event::TimedOut { .. }
+        | Event::Reported(_)
+        | Event::Signed { .. }
+        | Event::Heard { .. }
+        | Event::WorkerChanged { .. }
+        | Event::Dialled { .. }
+        | Event::Probed { .. }
+        | Event::CancelTold { .. }
+        | Event::PlaceLeft { .. }
+        | Event::WindowLoaded { .. }
+        | Event::StoreRoom { .. }
+        | Event::Draining
+        | Event::DrainEnded
+        | Event::Tick => None,
+    }
+}
+
+/// What an event is about, in a few words.
+fn about(event: &Event) -> String {
+    match event {
+        Event::Submitted(s) => format!("call {} of {}.{}", s.execution, s.agent, s.function),
+        Event::Answered { attempt, .. } => format!("answer for {}", attempt.execution),
+        Event::Accepted { attempt } => format!("acceptance of {}", attempt.execution),
+        Event::DialFailed { attempt, .. } => format!("failed dial for {}", attempt.execution),
+        Event::BrokeAfterSend { attempt, .. } => {
+            format!("broken connection for {}", attempt.execution)
+        }
+        Event::TimedOut { attempt } => format!("time-out of {}", attempt.execution),
+        Event::CalledBack(c) => format!("callback for {}", c.from.execution),
+        Event::Reported(r) => format!("report about {}", r.about.execution),
+        Event::Signed { from } => format!("sign of {}", from.execution),
+        Event::Registered(r) => format!("registration of {}", r.agent),
+        Event::Heard { key, .. } => format!("beat of {}", key.agent),
+        Event::Goodbye { agent, .. } => format!("goodbye of {agent}"),
+        Event::WorkerChanged { worker, .. } => format!("worker {worker}"),
+        Event::Dialled { key, .. } => format!("dial of {}", key.agent),
+        Event::Probed { key, .. } => format!("probe of {}", key.agent),
+        Event::CancelRequested(c) => format!("cancel of {}", c.execution),
+        Event::TreeCancelRequested(c) => format!("cancel of run {}", c.run),
+        Event::CancelTold { attempt, .. } => format!("cancel receipt of {}", attempt.execution),
+        Event::PlaceLeft { .. } => "a caller that hung up".into(),
+        Event::WindowLoaded { agent, .. } => format!("queue of {agent}"),
+        Event::Held { .. } => "hold".into(),
+        Event::StoreRoom { .. } => "room on the disk".into(),
+        Event::Draining | Event::DrainEnded => "shutdown".into(),
+        Event::Asked { question, .. } => format!("question {question:?}"),
+        Event::Tick => "passing of time".into(),
+    }
+}
