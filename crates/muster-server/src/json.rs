@@ -7,7 +7,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// How deep objects and lists may nest.
-pub const DEPTH_MAX: usize = 128;
+pub const DEPTH_MAX: usize = 512;
 
 /// Why a text is not taken as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn depth_counts_outside_strings_only() {
         assert_eq!(depth(br#"{"a":"[[[[","b":[[]]}"#), 3);
-        let deep = "[".repeat(129) + &"]".repeat(129);
+        let deep = "[".repeat(513) + &"]".repeat(513);
         assert_eq!(check(deep.as_bytes()).unwrap_err(), NotJson::Deep);
         assert!(check(br#""\ud800""#).is_ok());
         assert!(check(b"1e400").is_ok());

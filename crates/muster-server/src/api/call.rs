@@ -1,0 +1,287 @@
+//! A call as it comes in on the sync and async lanes: its headers and its body, read into what
+//! the engine is told. Decides nothing but what is well formed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName};
+use bytes::Bytes;
+use muster_engine::event::{Submission, Waiter};
+use muster_engine::row::Payload;
+use muster_wire::{AttemptRef, ExecutionId, Lane, RunId, Target, Timestamp};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::caller::Caller;
+use super::problem::Problem;
+use crate::bodies::SMALL;
+use crate::json;
+
+/// The longest header value of free text that is taken.
+const TEXT_MAX: usize = 256;
+
+/// The body of a call.
+#[derive(Deserialize)]
+struct CallBody<'a> {
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    webhook: Option<&'a RawValue>,
+    #[serde(borrow)]
+    priority: Option<&'a RawValue>,
+    #[serde(borrow)]
+    deadline: Option<&'a RawValue>,
+}
+
+/// A call that is well formed.
+pub(crate) struct Call {
+    /// What the engine is told, but for the waiter.
+    pub(crate) submission: Submission,
+    /// Whether a webhook was asked for.
+    pub(crate) webhook_asked: bool,
+}
+
+/// Reads a call.
+///
+/// # Errors
+/// 400 with a sentence.
+pub(crate) fn read(
+    target: &str,
+    lane: Lane,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: &Bytes,
+    now: Timestamp,
+) -> Result<Call, Problem> {
+    let target = Target::parse(target).map_err(Problem::validation)?;
+    let parsed = parse(body)?;
+    let input = input(body, parsed.input)?;
+    let canonical = match parsed.input {
+        Some(input) => json::canonical(input.get()),
+        None => b"{}".to_vec(),
+    };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(target.agent.as_str().as_bytes());
+    hasher.update(b".");
+    hasher.update(target.function.as_str().as_bytes());
+    hasher.update(&[0]);
+    hasher.update(&canonical);
+    let mut body_hash = [0u8; 16];
+    body_hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+
+    let claimed = run(headers)?;
+    Ok(Call {
+        webhook_asked: parsed.webhook.is_some(),
+        submission: Submission {
+            waiter: Waiter(0),
+            lane,
+            execution: ExecutionId::mint(),
+            run_claimed: claimed.is_some(),
+            run: claimed.unwrap_or_else(RunId::mint),
+            parent: parent(headers)?,
+            agent: target.agent,
+            function: target.function,
+            principal: caller.principal.clone(),
+            key_hash: caller.key_hash.clone(),
+            idempotency_key: idempotency_key(headers, &caller.principal)?,
+            body_hash,
+            input: Payload(input),
+            input_stored: None,
+            input_fault: None,
+            class: priority(parsed.priority)?,
+            deadline: deadline(parsed.deadline)?,
+            session: text(headers, "x-session-id")?,
+            actor: text(headers, "x-actor-id")?,
+            traceparent: traceparent(headers),
+            received_at: now,
+            known: Default::default(),
+        },
+    })
+}
+
+fn parse(body: &[u8]) -> Result<CallBody<'_>, Problem> {
+    let example = "the body must be a JSON object like {\"input\": {…}}";
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(Problem::validation(example));
+    }
+    if json::depth(body) > json::DEPTH_MAX {
+        return Err(Problem::validation(format!(
+            "the body is nested deeper than {}",
+            json::DEPTH_MAX
+        )));
+    }
+    std::str::from_utf8(body).map_err(|_| Problem::validation("the body is not UTF-8"))?;
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::validation(format!("{example}; {}", json::place(&error))))
+}
+
+/// The bare input; `{}` when it is null or absent.
+fn input(body: &Bytes, input: Option<&RawValue>) -> Result<Bytes, Problem> {
+    let Some(input) = input else {
+        return Ok(Bytes::from_static(b"{}"));
+    };
+    let text = input.get().as_bytes();
+    if !text.starts_with(b"{") {
+        return Err(Problem::validation(
+            "input must be an object, null or absent: its members are the function's arguments",
+        ));
+    }
+    // A small slice would keep the connection's whole read buffer alive.
+    Ok(if text.len() > SMALL {
+        body.slice_ref(text)
+    } else {
+        Bytes::copy_from_slice(text)
+    })
+}
+
+fn run(headers: &HeaderMap) -> Result<Option<RunId>, Problem> {
+    let Some(text) = header(headers, "x-run-id")? else {
+        return Ok(None);
+    };
+    let run = RunId::parse(text).map_err(|e| Problem::validation(format!("X-Run-ID: {e}")))?;
+    Ok(Some(run))
+}
+
+fn parent(headers: &HeaderMap) -> Result<Option<AttemptRef>, Problem> {
+    let Some(text) = header(headers, "x-parent-execution-id")? else {
+        return Ok(None);
+    };
+    AttemptRef::parse(text)
+        .map(Some)
+        .map_err(|e| Problem::validation(format!("X-Parent-Execution-ID: {e}")))
+}
+
+fn idempotency_key(headers: &HeaderMap, principal: &str) -> Result<Option<Arc<str>>, Problem> {
+    let Some(key) = text(headers, "idempotency-key")? else {
+        return Ok(None);
+    };
+    Ok(Some(Arc::from(format!("{principal}\0{key}"))))
+}
+
+/// A header's value; absent and empty are the same.
+fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Problem> {
+    let Some(value) = headers.get(HeaderName::from_static(name)) else {
+        return Ok(None);
+    };
+    match value.to_str() {
+        Ok(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        Err(_) => Err(Problem::validation(format!(
+            "the header {name} must be visible ASCII"
+        ))),
+    }
+}
+
+/// Free text in a header, bounded.
+fn text(headers: &HeaderMap, name: &'static str) -> Result<Option<Arc<str>>, Problem> {
+    let Some(text) = header(headers, name)? else {
+        return Ok(None);
+    };
+    if text.len() > TEXT_MAX {
+        return Err(Problem::validation(format!(
+            "the header {name} has more than {TEXT_MAX} characters"
+        )));
+    }
+    Ok(Some(text.into()))
+}
+
+/// A W3C `traceparent`; one that is malformed is ignored, as its specification asks.
+fn traceparent(headers: &HeaderMap) -> Option<Arc<str>> {
+    let text = headers.get("traceparent")?.to_str().ok()?;
+    let fine = text.len() == 55
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            2 | 35 | 52 => byte == b'-',
+            _ => byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase(),
+        });
+    fine.then(|| text.into())
+}
+
+fn priority(given: Option<&RawValue>) -> Result<Option<u8>, Problem> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    match serde_json::from_str::<u8>(given.get()) {
+        Ok(class) if class <= 9 => Ok(Some(class)),
+        _ => Err(Problem::validation(
+            "priority must be a whole number from 0 (goes first) to 9",
+        )),
+    }
+}
+
+/// `"5m"`, or seconds as a number.
+fn deadline(given: Option<&RawValue>) -> Result<Option<Duration>, Problem> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    let seconds = serde_json::from_str::<u64>(given.get()).map(Duration::from_secs);
+    let span = seconds.ok().or_else(|| {
+        let text = serde_json::from_str::<String>(given.get()).ok()?;
+        crate::config::Span::parse(&text).ok().map(|span| span.0)
+    });
+    match span {
+        Some(span) if !span.is_zero() => Ok(Some(span)),
+        _ => Err(Problem::validation(
+            "deadline must be a duration like \"5m\", or seconds as a whole number above 0",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Identity;
+
+    fn call(body: &str, headers: &[(&'static str, &str)]) -> Result<Call, Problem> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        let caller = Caller::new(Identity::loopback());
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        read("a.f", Lane::Sync, &caller, &map, &body, Timestamp(1))
+    }
+
+    #[test]
+    fn input_is_an_object_null_or_absent() {
+        for (body, input) in [
+            (r#"{"input":{"x":1.0}}"#, r#"{"x":1.0}"#),
+            (r#"{"input":null}"#, "{}"),
+            (r#"{}"#, "{}"),
+            (r#" {"context":{"a":[]},"input":{} }"#, "{}"),
+        ] {
+            let call = call(body, &[]).unwrap();
+            assert_eq!(&call.submission.input.0[..], input.as_bytes(), "{body}");
+        }
+        for bad in [
+            "", "[]", "[{}]", "null", "{\"input\":5}", "{\"input\":[]}", "{\"input\":{}",
+            "{\"input\":{},\"input\":{}}", "{\"input\":\"x\"}", "{\"priority\":10}",
+            "{\"priority\":1.5}", "{\"deadline\":\"soon\"}", "{\"deadline\":0}",
+        ] {
+            assert_eq!(call(bad, &[]).err().unwrap().status, 400, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_hash_depends_on_meaning_and_target_not_on_layout() {
+        let hash = |body| call(body, &[]).unwrap().submission.body_hash;
+        assert_eq!(hash(r#"{"input":{"a":1,"b":2}}"#), hash(r#"{"input":{ "b":2, "a":1}}"#));
+        assert_ne!(hash(r#"{"input":{"a":1}}"#), hash(r#"{"input":{"a":10000000000000000000001}}"#));
+        assert_ne!(
+            hash(r#"{"input":{"a":10000000000000000000000}}"#),
+            hash(r#"{"input":{"a":10000000000000000000001}}"#),
+            "beyond what a float holds"
+        );
+    }
+
+    #[test]
+    fn headers_are_checked() {
+        let ok = call("{}", &[("x-run-id", "run_1"), ("x-parent-execution-id", "e~1.s"), ("idempotency-key", "k"), ("traceparent", "nonsense")]).unwrap();
+        assert!(ok.submission.run_claimed);
+        assert!(ok.submission.parent.unwrap().proof.is_some());
+        assert_eq!(ok.submission.idempotency_key.as_deref(), Some("owner\0k"));
+        assert_eq!(ok.submission.traceparent, None);
+        for bad in [("x-run-id", "a b"), ("x-run-id", ".."), ("x-parent-execution-id", "é")] {
+            assert!(call("{}", &[bad]).is_err(), "{bad:?}");
+        }
+        assert!(call("{}", &[("x-session-id", &"x".repeat(300))]).is_err());
+    }
+}

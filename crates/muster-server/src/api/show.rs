@@ -1,0 +1,259 @@
+//! How an execution is shown: to the SDK's polls, to lists, to the caller of a sync call. One
+//! place, so that the routes agree.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use muster_engine::effect::ExecutionView;
+use muster_engine::row::{ExecutionRow, Payload, PayloadKind};
+use muster_wire::{Category, ExecutionId, Status};
+
+use super::problem::{Problem, status};
+use super::write::{Writer, answer};
+use crate::app::AppState;
+
+/// What is said about webhooks until they are there.
+pub(crate) const NO_WEBHOOKS: &str = "webhooks are not supported by this plane yet";
+
+/// The newest view of an execution, from the working set or from the store, with its result
+/// and details where it ended.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) async fn find(
+    app: &AppState,
+    id: &ExecutionId,
+) -> Result<Option<Arc<ExecutionView>>, Problem> {
+    if let Some(view) = app.views.get(id.as_str()) {
+        return Ok(Some(with_payloads(app, view).await?));
+    }
+    let wanted = id.clone();
+    let read = move |stores: &muster_store::Stores| -> muster_store::StoreResult<_> {
+        let (_, row) = stores.decisions.execution(&wanted)?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let (result, details) = payloads(stores, &row)?;
+        Ok(Some(Arc::new(ExecutionView {
+            row: Arc::new(row),
+            result,
+            details,
+        })))
+    };
+    Ok(app.blocking(read).await?)
+}
+
+/// Fills in what is not at hand.
+pub(crate) async fn with_payloads(
+    app: &AppState,
+    view: Arc<ExecutionView>,
+) -> Result<Arc<ExecutionView>, Problem> {
+    let row = &view.row;
+    let lacks_result = row.result_size.is_some() && view.result.is_none();
+    // Details have no size in the row: of a failure they are looked up.
+    let lacks_details = row.status == Status::Failed && view.details.is_none();
+    if !row.status.is_terminal() || !(lacks_result || lacks_details) {
+        return Ok(view);
+    }
+    let row = row.clone();
+    let (result, details) = app.blocking(move |stores| payloads(stores, &row)).await?;
+    Ok(Arc::new(ExecutionView {
+        row: view.row.clone(),
+        result: result.or_else(|| view.result.clone()),
+        details: details.or_else(|| view.details.clone()),
+    }))
+}
+
+fn payloads(
+    stores: &muster_store::Stores,
+    row: &ExecutionRow,
+) -> muster_store::StoreResult<(Option<Payload>, Option<Payload>)> {
+    let result = match row.result_size {
+        Some(_) => stores.decisions.payload(&row.id, PayloadKind::Result)?,
+        None => None,
+    };
+    let details = match row.status {
+        Status::Failed => stores.decisions.payload(&row.id, PayloadKind::ErrorDetails)?,
+        _ => None,
+    };
+    Ok((result, details))
+}
+
+/// The body of `GET /api/v1/executions/{id}`, and of each entry of a batch.
+pub(crate) fn whole(out: Vec<u8>, view: &ExecutionView) -> Vec<u8> {
+    let mut writer = Writer::object_in(out);
+    row(&mut writer, &view.row);
+    let result: &[u8] = view.result.as_ref().map_or(b"null", |result| &result.0);
+    if view.row.status.is_terminal() {
+        writer.raw("result", result);
+    }
+    if let Some(details) = &view.details {
+        writer.raw("error_details", &details.0);
+    }
+    writer.end()
+}
+
+/// One line of a list: no payload.
+pub(crate) fn line(out: Vec<u8>, execution: &ExecutionRow) -> Vec<u8> {
+    let mut writer = Writer::object_in(out);
+    row(&mut writer, execution);
+    writer.end()
+}
+
+/// What a row says, as members.
+fn row(writer: &mut Writer, row: &ExecutionRow) {
+    writer
+        .text("execution_id", row.id.as_str())
+        .text("run_id", row.run.as_str())
+        .text("workflow_id", row.run.as_str())
+        .text("status", row.status.for_sdk())
+        .text("state", row.status.word())
+        .text_if("status_reason", row.status_reason.as_deref())
+        .text("node_id", row.agent.as_str())
+        .text("agent", row.agent.as_str())
+        .text("function", row.function.as_str())
+        .text("target", &format!("{}.{}", row.agent, row.function))
+        .text("type", row.function_kind.word())
+        .text("kind", row.kind.word())
+        .text("lane", row.lane.word())
+        .text("origin", row.origin.word())
+        .text_if("parent_execution_id", row.parent.as_ref().map(ExecutionId::as_str))
+        .text("root_execution_id", row.root.as_str())
+        .number("depth", row.depth.into())
+        .number("attempt", row.attempt.into())
+        .number("priority", row.queue.class.into())
+        .text_if("session_id", row.session.as_deref())
+        .text_if("actor_id", row.actor.as_deref())
+        .number("input_size", i64::try_from(row.input_size).unwrap_or(i64::MAX))
+        .time_if("created_at", Some(row.created_at))
+        .time_if("started_at", row.started_at)
+        .time_if("completed_at", row.ended_at);
+    if let Some(duration_ms) = duration_ms(row) {
+        writer.number("duration_ms", duration_ms);
+    }
+    if let Some(size) = row.result_size {
+        writer.number("result_size", i64::try_from(size).unwrap_or(i64::MAX));
+    }
+    if row.over_cap {
+        writer.flag("over_cap", true);
+    }
+    writer.bytes_if("error", row.error_text.as_ref());
+    writer.bytes_if("error_message", row.error_text.as_ref());
+    writer.text_if("error_category", row.error_category.as_ref().map(Category::word));
+    if let Some(usage) = &row.usage {
+        writer.raw("usage", &usage.0);
+    }
+    if let Some(late) = row.late_outcome {
+        writer.text("late_outcome", late.word());
+    }
+    writer.flag("webhook_registered", false);
+}
+
+/// Milliseconds from the first dispatch, or from acceptance, to the end.
+pub(crate) fn duration_ms(row: &ExecutionRow) -> Option<i64> {
+    let from = row.started_at.unwrap_or(row.created_at);
+    let took = row.ended_at?.since(from);
+    Some(i64::try_from(took.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// What the caller of a sync call gets when its execution ended.
+pub(crate) fn ended(view: &ExecutionView, webhook_asked: bool) -> Response {
+    if view.row.status == Status::Succeeded {
+        succeeded(view, webhook_asked)
+    } else {
+        failed(view, webhook_asked)
+    }
+}
+
+fn succeeded(view: &ExecutionView, webhook_asked: bool) -> Response {
+    let row = &view.row;
+    let result: &[u8] = view.result.as_ref().map_or(b"null", |result| &result.0);
+    let mut writer = Writer::object_in(Vec::with_capacity(320 + result.len()));
+    writer
+        .text("execution_id", row.id.as_str())
+        .text("run_id", row.run.as_str())
+        .text("workflow_id", row.run.as_str())
+        .text("status", row.status.word())
+        .raw("result", result)
+        .number("duration_ms", duration_ms(row).unwrap_or(0))
+        .time_if("finished_at", row.ended_at);
+    webhook(&mut writer, webhook_asked);
+    writer.answer(StatusCode::OK)
+}
+
+/// A failed sync call is the error shape and the execution at once.
+fn failed(view: &ExecutionView, webhook_asked: bool) -> Response {
+    let row = &view.row;
+    let category = row.error_category.clone().unwrap_or(match row.status {
+        Status::Cancelled => Category::Cancelled,
+        Status::Timeout => Category::AgentTimeout,
+        _ => Category::AgentError,
+    });
+    let http = match row.error_status {
+        Some(number) if (400..=599).contains(&number) => number,
+        _ => category.http_status(),
+    };
+    let said = row.error_text.as_ref().map(|text| String::from_utf8_lossy(&text.0));
+    let message = said.as_deref().unwrap_or(match row.status {
+        Status::Cancelled => "the execution was cancelled",
+        Status::Timeout => "the execution ran out of time",
+        _ => "the execution failed",
+    });
+    let mut writer = Writer::object();
+    writer
+        .text("error", said.as_deref().unwrap_or(category.word()))
+        .text("error_category", category.word())
+        .text("message", message)
+        .text("execution_id", row.id.as_str())
+        .text("run_id", row.run.as_str())
+        .text("workflow_id", row.run.as_str())
+        .text("status", row.status.word())
+        .text_if("status_reason", row.status_reason.as_deref())
+        .text_if("error_message", said.as_deref())
+        .number("duration_ms", duration_ms(row).unwrap_or(0))
+        .time_if("finished_at", row.ended_at);
+    if let Some(details) = &view.details {
+        writer.raw("error_details", &details.0);
+    }
+    if let Some(result) = &view.result {
+        writer.raw("result", &result.0);
+    }
+    webhook(&mut writer, webhook_asked);
+    answer(status(http), writer.end().into())
+}
+
+/// Says that no webhook was registered, and why when one was asked for.
+pub(crate) fn webhook(writer: &mut Writer, asked: bool) {
+    writer.flag("webhook_registered", false);
+    if asked {
+        writer.text("webhook_error", NO_WEBHOOKS);
+    }
+}
+
+/// 404 for an execution.
+pub(crate) fn unknown_execution(id: &ExecutionId) -> Problem {
+    Problem::not_found(format!("there is no execution {id}"))
+}
+
+/// An execution's id from a path: cut down to what stands before an attempt's number.
+///
+/// # Errors
+/// 400 when it is no id.
+pub(crate) fn execution_id(text: &str) -> Result<ExecutionId, Problem> {
+    muster_wire::AttemptRef::parse(text)
+        .map(|attempt| attempt.execution)
+        .map_err(|error| Problem::validation(format!("execution id: {error}")))
+}
+
+/// A 504 that names the execution which goes on.
+pub(crate) fn still_running(execution: &ExecutionId, run: &str, shutdown: bool) -> Response {
+    let message = if shutdown {
+        "the control plane is shutting down; the execution goes on: ask for it by its id"
+    } else {
+        "the execution is still running; ask for it by its id"
+    };
+    let mut problem = Problem::new(Category::StillRunning, message).execution(execution.as_str());
+    problem.body.details = Some(serde_json::json!({ "run_id": run, "shutdown": shutdown }));
+    problem.into_response()
+}
