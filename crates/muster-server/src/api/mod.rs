@@ -5,7 +5,9 @@ mod body;
 pub mod caller;
 pub mod problem;
 
+mod audit;
 mod batch_status;
+mod body;
 mod callbacks;
 mod cancel;
 mod did;
@@ -58,6 +60,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(health::routes())
         .merge(metrics::routes())
         .merge(keys::routes())
+        .merge(audit::routes())
         .merge(hold::routes())
         .merge(quarantine::routes())
         .merge(openapi::routes())
