@@ -7,7 +7,6 @@ pub mod problem;
 
 mod audit;
 mod batch_status;
-mod body;
 mod callbacks;
 mod cancel;
 mod did;
