@@ -29,13 +29,15 @@ impl Engine {
                     .get(&id)
                     .map(|agent| agent.queue.position(&key, now)),
             ),
-            Question::HeldBack => Reply::HeldBack(
-                self.agents
+            Question::HeldBack => Reply::HeldBack {
+                reason: self.hold.clone(),
+                queued: self
+                    .agents
                     .values()
-                    .filter(|agent| (self.hold.is_some() || agent.held) && agent.queue.stored() > 0)
+                    .filter(|agent| agent.held || (self.hold.is_some() && agent.queue.stored() > 0))
                     .map(|agent| (agent.id.clone(), agent.queue.stored()))
                     .collect(),
-            ),
+            },
         }
     }
 
