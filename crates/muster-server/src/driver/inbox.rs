@@ -62,6 +62,7 @@ impl LaneOf {
             | Event::Dialled { .. }
             | Event::Probed { .. }
             | Event::CancelTold { .. }
+            | Event::Unheard { .. }
             | Event::WindowLoaded { .. }
             | Event::Tick => LaneOf::Outcome,
         }
