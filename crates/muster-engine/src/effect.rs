@@ -86,6 +86,13 @@ pub enum Write {
     },
     /// A new or changed agent.
     PutAgent(Box<AgentRow>),
+    /// Nothing is dispatched to an agent any more, or it is again.
+    SetAgentHold {
+        /// Which.
+        agent: AgentId,
+        /// Held or not.
+        held: bool,
+    },
     /// A new or changed instance.
     PutInstance(Box<InstanceRow>),
     /// A new or changed mark on a run.

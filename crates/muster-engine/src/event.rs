@@ -136,6 +136,11 @@ pub enum Event {
         /// What it did.
         receipt: CancelReceipt,
     },
+    /// The 202 of an accepted submission could not be written.
+    Unheard {
+        /// Which execution.
+        execution: ExecutionId,
+    },
     /// A sync caller without a row hung up.
     PlaceLeft {
         /// Which caller.

@@ -5,14 +5,31 @@
 //! event and says what must be written, sent, answered and told, in the order in which it may
 //! become visible. Whoever drives it commits the writes first.
 
+mod admission;
+mod agent;
+mod answer;
+mod ask;
+mod cancel;
+mod check;
 pub mod effect;
+mod ending;
+mod engine;
 pub mod event;
+mod execution;
 pub mod limits;
 pub mod liveness;
+mod queue;
+mod recent;
+mod recovery;
 pub mod refusal;
+mod registry;
+mod report;
 pub mod row;
+mod start;
+mod timers;
 
 pub use effect::{Effects, Load, Notice, Reply, Send, Write};
+pub use engine::{Engine, attempt_secret};
 pub use event::Event;
 pub use limits::Limits;
 pub use refusal::Refusal;

@@ -94,3 +94,293 @@ impl InstanceState {
         }
     }
 }
+
+/// The durations the verdict depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct LivenessLimits {
+    /// How long a failed dial is absorbed; zero is not at all.
+    pub restart_grace: Duration,
+}
+
+/// How long dials must fail beside fresh beats before the address is called wrong.
+pub const UNREACHABLE_AFTER: Duration = Duration::from_secs(5);
+
+impl InstanceFacts {
+    /// The newest sign of life of any kind.
+    pub fn sign_at(&self) -> Timestamp {
+        let beat = self.beat_at.unwrap_or(Timestamp::ZERO);
+        let probe = self.probe_alive_at.unwrap_or(Timestamp::ZERO);
+        self.renewed_at.max(beat).max(probe)
+    }
+
+    /// Since when it is silent, with the plane's own absence forgiven.
+    pub fn silent_since(&self) -> Timestamp {
+        self.sign_at().max(self.forgiven_until)
+    }
+
+    /// Three beats.
+    pub fn late_after(&self) -> Duration {
+        self.beat_interval * 3
+    }
+
+    /// How long it may be silent before it is probed.
+    pub fn probe_after(&self, limits: LivenessLimits) -> Duration {
+        self.late_after().max(limits.restart_grace)
+    }
+
+    /// The verdict: one computation, from facts, when asked. Its order is the order of strength:
+    /// what cannot change by itself comes first.
+    pub fn verdict(&self, now: Timestamp, limits: LivenessLimits) -> Verdict {
+        let says = |state, at, evidence: String| Verdict {
+            state,
+            evidence,
+            at,
+        };
+        let age = |at: Timestamp| seconds(now.since(at));
+        if let Some((at, evidence)) = &self.gone {
+            return says(
+                InstanceState::Down,
+                *at,
+                format!("gone {} ago: {evidence}", age(*at)),
+            );
+        }
+        if let Some(until) = self.restart_until
+            && until > now
+        {
+            return says(
+                InstanceState::Restarting,
+                self.goodbye_at.unwrap_or(now),
+                format!(
+                    "its supervisor is starting it again, waited for {} more",
+                    seconds(until.since(now))
+                ),
+            );
+        }
+        if let Some(at) = self.goodbye_at {
+            return says(
+                InstanceState::Down,
+                at,
+                format!(
+                    "it said goodbye {} ago and nothing of ours will start it again",
+                    age(at)
+                ),
+            );
+        }
+        let sign = self.sign_at();
+        if let Some((at, error)) = &self.probe_failed
+            && *at > sign
+        {
+            let text = format!(
+                "silent for {}, and its address does not answer as it: {error}",
+                age(sign)
+            );
+            return says(InstanceState::Down, *at, text);
+        }
+        if let Some(at) = self.wait_ran_out_at
+            && at > sign
+        {
+            let error = self.dial_failed.as_ref().map_or("", |(_, error)| error);
+            return says(
+                InstanceState::Down,
+                at,
+                format!("the wait for it ran out {} ago: {error}", age(at)),
+            );
+        }
+        let silence = now.since(self.silent_since());
+        let late = silence > self.late_after();
+        if let (Some((at, error)), Some(since)) = (&self.dial_failed, self.dial_failing_since)
+            && !late
+            && self.beat_at.is_some_and(|beat| beat > since)
+            && at.since(since) >= UNREACHABLE_AFTER
+            && now.since(self.renewed_at) >= limits.restart_grace
+        {
+            let text = format!(
+                "it beats, but {} cannot be dialled: {error}; set AGENT_CALLBACK_URL to an address the plane reaches",
+                self.base_url
+            );
+            return says(InstanceState::UnreachableCallback, *at, text);
+        }
+        if late {
+            return says(
+                InstanceState::Degraded,
+                sign,
+                format!("last sign of life {} ago", age(sign)),
+            );
+        }
+        match self.beat_at {
+            Some(beat) => says(
+                InstanceState::Active,
+                beat,
+                format!("last beat {} ago", age(beat)),
+            ),
+            None => says(
+                InstanceState::Unknown,
+                self.renewed_at,
+                format!("registered {} ago, no beat heard yet", age(self.renewed_at)),
+            ),
+        }
+    }
+}
+
+fn seconds(wait: Duration) -> String {
+    if wait < Duration::from_secs(10) {
+        format!("{:.1} s", wait.as_secs_f64())
+    } else if wait < Duration::from_secs(120) {
+        format!("{} s", wait.as_secs())
+    } else if wait < Duration::from_secs(7200) {
+        format!("{} min", wait.as_secs() / 60)
+    } else {
+        format!("{} h", wait.as_secs() / 3600)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_wire::{AgentId, InstanceId};
+
+    const S: i64 = 1_000_000;
+    const LIMITS: LivenessLimits = LivenessLimits {
+        restart_grace: Duration::from_secs(15),
+    };
+
+    fn facts() -> InstanceFacts {
+        InstanceFacts {
+            key: InstanceKey {
+                agent: AgentId::trusted("a"),
+                instance: InstanceId::trusted("i"),
+            },
+            base_url: "http://127.0.0.1:8001".into(),
+            version: "1".into(),
+            functions: Arc::default(),
+            registered_at: Timestamp(0),
+            renewed_at: Timestamp(0),
+            beat_at: Some(Timestamp(100 * S)),
+            beat_interval: Duration::from_secs(2),
+            goodbye_at: None,
+            restart_until: None,
+            dial_failed: None,
+            dial_failing_since: None,
+            probe_failed: None,
+            probe_alive_at: None,
+            wait_ran_out_at: None,
+            gone: None,
+            forgiven_until: Timestamp(0),
+            worker: None,
+            in_flight: 0,
+        }
+    }
+
+    #[test]
+    fn each_fact_gives_its_state_and_the_stronger_one_wins() {
+        type Change = fn(&mut InstanceFacts);
+        let table: &[(&str, Change, InstanceState)] = &[
+            ("a fresh beat", |_| {}, InstanceState::Active),
+            (
+                "never a beat",
+                |f| {
+                    f.beat_at = None;
+                    f.renewed_at = Timestamp(101 * S)
+                },
+                InstanceState::Unknown,
+            ),
+            (
+                "three beats late",
+                |f| f.beat_at = Some(Timestamp(90 * S)),
+                InstanceState::Degraded,
+            ),
+            (
+                "late, but the plane was away",
+                |f| {
+                    f.beat_at = Some(Timestamp(10 * S));
+                    f.forgiven_until = Timestamp(100 * S)
+                },
+                InstanceState::Active,
+            ),
+            (
+                "goodbye",
+                |f| f.goodbye_at = Some(Timestamp(101 * S)),
+                InstanceState::Down,
+            ),
+            (
+                "goodbye under a supervisor",
+                |f| {
+                    f.goodbye_at = Some(Timestamp(101 * S));
+                    f.restart_until = Some(Timestamp(110 * S))
+                },
+                InstanceState::Restarting,
+            ),
+            (
+                "the supervisor's time is over",
+                |f| {
+                    f.goodbye_at = Some(Timestamp(81 * S));
+                    f.restart_until = Some(Timestamp(99 * S))
+                },
+                InstanceState::Down,
+            ),
+            (
+                "a probe failed after silence",
+                |f| {
+                    f.beat_at = Some(Timestamp(50 * S));
+                    f.probe_failed = Some((Timestamp(80 * S), "refused".into()))
+                },
+                InstanceState::Down,
+            ),
+            (
+                "a beat after the probe",
+                |f| f.probe_failed = Some((Timestamp(80 * S), "refused".into())),
+                InstanceState::Active,
+            ),
+            (
+                "a wait ran out",
+                |f| f.wait_ran_out_at = Some(Timestamp(101 * S)),
+                InstanceState::Down,
+            ),
+            (
+                "a beat after the wait ran out",
+                |f| f.wait_ran_out_at = Some(Timestamp(99 * S)),
+                InstanceState::Active,
+            ),
+            (
+                "beats, but dials fail for long",
+                |f| {
+                    f.dial_failing_since = Some(Timestamp(95 * S));
+                    f.dial_failed = Some((Timestamp(101 * S), "refused".into()))
+                },
+                InstanceState::UnreachableCallback,
+            ),
+            (
+                "dials fail only a moment",
+                |f| {
+                    f.dial_failing_since = Some(Timestamp(99 * S));
+                    f.dial_failed = Some((Timestamp(101 * S), "refused".into()))
+                },
+                InstanceState::Active,
+            ),
+            (
+                "just registered, dials fail",
+                |f| {
+                    f.renewed_at = Timestamp(95 * S);
+                    f.dial_failing_since = Some(Timestamp(95 * S));
+                    f.dial_failed = Some((Timestamp(101 * S), "refused".into()))
+                },
+                InstanceState::Active,
+            ),
+            (
+                "gone beats everything",
+                |f| {
+                    f.gone = Some((Timestamp(60 * S), "exit 1".into()));
+                    f.restart_until = Some(Timestamp(200 * S))
+                },
+                InstanceState::Down,
+            ),
+        ];
+        for (name, change, want) in table {
+            let mut facts = facts();
+            change(&mut facts);
+            let verdict = facts.verdict(Timestamp(102 * S), LIMITS);
+            assert_eq!(verdict.state, *want, "{name}: {}", verdict.evidence);
+            assert!(!verdict.evidence.is_empty());
+        }
+    }
+}

@@ -1,9 +1,273 @@
-//! Not filled yet.
+//! The stop button: nothing is dispatched, to one agent or at all, until somebody lifts it.
+//! Reads, callbacks and cancels go on. Always needs a key: it stands for a person's decision.
 
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use muster_engine::Reply;
+use muster_engine::event::{Event, Question};
+use muster_wire::{AgentId, Category};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use crate::api::body::{self, Query, RawBody};
+use crate::api::caller::Caller;
+use crate::api::keys::audit;
+use crate::api::problem::Problem;
 use crate::app::App;
+
+/// The longest reason.
+const REASON_BYTES_MAX: usize = 500;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(show, hold))
+        .routes(routes!(unhold))
+}
+
+/// What is held back.
+#[derive(Debug, Serialize, ToSchema)]
+struct HoldShown {
+    /// Whether nothing is dispatched at all.
+    held: bool,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Agents that are held one by one.
+    agents: Vec<String>,
+    /// Queued executions of agents that lifting would let go, while their slots allow.
+    queued: Vec<QueuedShown>,
+}
+
+/// Queued executions of one agent.
+#[derive(Debug, Serialize, ToSchema)]
+struct QueuedShown {
+    /// The agent.
+    agent: String,
+    /// How many.
+    executions: u64,
+}
+
+/// What to stop, and why.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Hold {
+    /// One agent; everything, when absent.
+    #[serde(default)]
+    agent: Option<String>,
+    /// Why, for whoever sees it.
+    reason: String,
+}
+
+/// What to let go.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Unhold {
+    /// One agent; the hold over everything, when absent.
+    #[serde(default)]
+    agent: Option<String>,
+}
+
+/// Whether to do it.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Asked {
+    /// Only say what would be sent; change nothing.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What lifting a hold sends.
+#[derive(Debug, Serialize, ToSchema)]
+struct Lifted {
+    /// Whether it was only asked.
+    dry_run: bool,
+    /// What goes out, or would, while slots allow.
+    queued: Vec<QueuedShown>,
+    /// How many executions in all.
+    executions: u64,
+}
+
+/// Show what is held
+#[utoipa::path(get, path = "/api/v1/hold", tag = "hold",
+    responses((status = 200, description = "The hold, held agents, and what waits behind them.", body = HoldShown)))]
+async fn show(State(app): State<App>) -> Result<Json<HoldShown>, Problem> {
+    let back = HeldBack::ask(&app).await?;
+    Ok(Json(HoldShown {
+        held: back.reason.is_some(),
+        reason: back.reason.as_deref().map(str::to_owned),
+        queued: back.of(None),
+        agents: back.agents.iter().map(ToString::to_string).collect(),
+    }))
+}
+
+/// Stop dispatching
+///
+/// To one agent, or at all. What was sent goes on; callbacks are taken; calls are queued.
+#[utoipa::path(post, path = "/api/v1/hold", tag = "hold", request_body = Hold,
+    responses((status = 200, description = "It is held.", body = HoldShown), (status = 404, description = "No such agent.")))]
+async fn hold(
+    State(app): State<App>,
+    caller: Caller,
+    RawBody(bytes): RawBody,
+) -> Result<Json<HoldShown>, Problem> {
+    let wanted: Hold = body::json(&bytes, "{agent?, reason}")?;
+    let reason = wanted.reason.trim();
+    if reason.is_empty() || reason.len() > REASON_BYTES_MAX || reason.chars().any(char::is_control)
+    {
+        return Err(Problem::validation(format!(
+            "reason must be 1 to {REASON_BYTES_MAX} bytes without control characters"
+        )));
+    }
+    let agent = agent(wanted.agent.as_deref())?;
+    change(&app, agent.clone(), Some(reason.into())).await?;
+    write_audit(&app, &caller, "hold.set", agent.as_ref(), reason.to_owned()).await?;
+    show(State(app)).await
+}
+
+/// Dispatch again
+///
+/// With `dry_run=true` it says what would be sent and changes nothing.
+#[utoipa::path(post, path = "/api/v1/unhold", tag = "hold", params(Asked),
+    request_body(content = Unhold, description = "May be absent."),
+    responses((status = 200, description = "What is sent, or would be.", body = Lifted), (status = 404, description = "No such agent.")))]
+async fn unhold(
+    State(app): State<App>,
+    caller: Caller,
+    Query(asked): Query<Asked>,
+    RawBody(bytes): RawBody,
+) -> Result<Json<Lifted>, Problem> {
+    let wanted: Unhold = if bytes.is_empty() {
+        Unhold::default()
+    } else {
+        body::json(&bytes, "{agent?}")?
+    };
+    let agent = agent(wanted.agent.as_deref())?;
+    if let Some(agent) = agent
+        .as_ref()
+        .filter(|agent| app.directory.agent(agent.as_str()).is_none())
+    {
+        return Err(no_such_agent(agent));
+    }
+    let queued = HeldBack::ask(&app).await?.of(agent.as_ref());
+    if !asked.dry_run {
+        change(&app, agent.clone(), None).await?;
+        write_audit(&app, &caller, "hold.lifted", agent.as_ref(), String::new()).await?;
+    }
+    let executions = queued.iter().map(|queued| queued.executions).sum();
+    Ok(Json(Lifted {
+        dry_run: asked.dry_run,
+        queued,
+        executions,
+    }))
+}
+
+fn agent(named: Option<&str>) -> Result<Option<AgentId>, Problem> {
+    named
+        .map(AgentId::parse)
+        .transpose()
+        .map_err(|error| Problem::validation(format!("agent: {error}")))
+}
+
+fn no_such_agent(agent: &AgentId) -> Problem {
+    Problem::new(
+        Category::TargetNotFound,
+        format!("no agent {agent} is registered; see `muster agents`"),
+    )
+}
+
+async fn change(
+    app: &App,
+    agent: Option<AgentId>,
+    reason: Option<Arc<str>>,
+) -> Result<(), Problem> {
+    let event_agent = agent.clone();
+    let reply = app
+        .driver
+        .ask(move |waiter| Event::Held {
+            agent: event_agent,
+            reason,
+            waiter,
+        })
+        .await?;
+    match (reply, agent) {
+        (Reply::Done, _) => Ok(()),
+        (Reply::UnknownAgent, Some(agent)) => Err(no_such_agent(&agent)),
+        (Reply::Refused(refusal), _) => Err(refusal.into()),
+        (other, _) => Err(Problem::internal(&format!(
+            "a hold was answered with {other:?}"
+        ))),
+    }
+}
+
+async fn write_audit(
+    app: &App,
+    caller: &Caller,
+    action: &'static str,
+    agent: Option<&AgentId>,
+    detail: String,
+) -> Result<(), Problem> {
+    let (now, by) = (app.clock.now(), caller.principal.clone());
+    let object = agent.map_or_else(|| "everything".to_owned(), ToString::to_string);
+    app.blocking(move |stores| audit(stores, now, &by, action, &object, detail))
+        .await
+}
+
+/// What the engine holds back.
+struct HeldBack {
+    reason: Option<Arc<str>>,
+    queued: Vec<(AgentId, u64)>,
+    agents: Vec<AgentId>,
+}
+
+impl HeldBack {
+    async fn ask(app: &App) -> Result<Self, Problem> {
+        let ask = |question: Question| {
+            app.driver
+                .ask(move |waiter| Event::Asked { question, waiter })
+        };
+        let (reason, queued) = match ask(Question::HeldBack).await? {
+            Reply::HeldBack { reason, queued } => (reason, queued),
+            Reply::Refused(refusal) => return Err(refusal.into()),
+            other => {
+                return Err(Problem::internal(&format!(
+                    "a question was answered with {other:?}"
+                )));
+            }
+        };
+        let agents = match ask(Question::Agents).await? {
+            Reply::Agents(agents) => agents
+                .into_iter()
+                .filter(|a| a.held)
+                .map(|a| a.id)
+                .collect(),
+            Reply::Refused(refusal) => return Err(refusal.into()),
+            other => {
+                return Err(Problem::internal(&format!(
+                    "a question was answered with {other:?}"
+                )));
+            }
+        };
+        Ok(Self {
+            reason,
+            queued,
+            agents,
+        })
+    }
+
+    /// What lifting one agent's hold, or the hold over everything, lets go. Lifting the one does
+    /// not lift the other.
+    fn of(&self, only: Option<&AgentId>) -> Vec<QueuedShown> {
+        self.queued
+            .iter()
+            .filter(|(agent, n)| *n > 0 && only.is_none_or(|only| only == agent))
+            .map(|(agent, n)| QueuedShown {
+                agent: agent.to_string(),
+                executions: *n,
+            })
+            .collect()
+    }
 }

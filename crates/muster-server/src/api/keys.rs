@@ -1,9 +1,363 @@
-//! Not filled yet.
+//! Keys: listing, making, revoking, rotating. A key's text is in exactly one answer, that of
+//! the request that made it.
 
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::{IntoResponse, Response};
+use muster_store::annex::{AuditRow, KeyRecord};
+use muster_wire::id::check_id;
+use muster_wire::{Category, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use crate::api::body::{self, PathText, RawBody};
+use crate::api::caller::Caller;
+use crate::api::problem::Problem;
 use crate::app::App;
+use crate::auth::{KeyText, Scope};
+
+/// The longest life a key may be given, and the longest overlap of a rotation.
+const SECONDS_MAX: u64 = 10 * 365 * 86_400;
+/// How long the old key is taken after a rotation, when nothing else is said.
+const OVERLAP_SECONDS: u64 = 3_600;
+/// The longest name.
+const NAME_BYTES_MAX: usize = 200;
+/// Most scopes of one key.
+const SCOPES_MAX: usize = 64;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(revoke))
+        .routes(routes!(rotate))
+}
+
+/// A key, without its text.
+#[derive(Debug, Serialize, ToSchema)]
+struct KeyShown {
+    /// Its id.
+    id: String,
+    /// The start of its text.
+    prefix: String,
+    /// A name people gave.
+    name: String,
+    /// What it may do.
+    scopes: Vec<String>,
+    /// Who it stands for; a rotated key keeps it.
+    principal: String,
+    /// `active`, `revoked` or `expired`.
+    state: &'static str,
+    /// When it was made.
+    created_at: String,
+    /// When it was last used, to the minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used_at: Option<String>,
+    /// When it was revoked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<String>,
+    /// After this it is no longer taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+}
+
+impl KeyShown {
+    fn of(record: &KeyRecord, now: Timestamp) -> Self {
+        let state = match (record.revoked_at, record.expires_at) {
+            (Some(_), _) => "revoked",
+            (None, Some(at)) if at <= now => "expired",
+            _ => "active",
+        };
+        Self {
+            id: record.id.clone(),
+            prefix: record.prefix.clone(),
+            name: record.name.clone(),
+            scopes: record.scopes.clone(),
+            principal: record.principal.clone(),
+            state,
+            created_at: record.created_at.rfc3339(),
+            last_used_at: record.used_at.map(Timestamp::rfc3339),
+            revoked_at: record.revoked_at.map(Timestamp::rfc3339),
+            expires_at: record.expires_at.map(Timestamp::rfc3339),
+        }
+    }
+}
+
+/// Every key.
+#[derive(Debug, Serialize, ToSchema)]
+struct Keys {
+    /// Newest first.
+    keys: Vec<KeyShown>,
+}
+
+/// A key with its text: shown once.
+#[derive(Debug, Serialize, ToSchema)]
+struct KeyMade {
+    /// The key's text. It cannot be asked for again.
+    key: String,
+    #[serde(flatten)]
+    record: KeyShown,
+}
+
+/// What a key should be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewKey {
+    /// A name for people.
+    name: String,
+    /// `admin`, `operate`, `read`, `call`, `agent`, `agent:ID`, `worker:ID`.
+    scopes: Vec<String>,
+    /// Who it stands for: agent ids belong to principals. Whoever makes it, when absent.
+    #[serde(default)]
+    principal: Option<String>,
+    /// After so many seconds it is no longer taken.
+    #[serde(default)]
+    expires_in_seconds: Option<u64>,
+}
+
+/// How a key is rotated.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Rotation {
+    /// How long the old key is taken beside the new one; 3600 when absent.
+    #[serde(default)]
+    overlap_seconds: Option<u64>,
+}
+
+/// List keys
+///
+/// Without their texts, which nobody has. Revoked and expired ones are shown too.
+#[utoipa::path(get, path = "/api/v1/keys", tag = "keys",
+    responses((status = 200, description = "Every key, newest first.", body = Keys)))]
+async fn list(State(app): State<App>) -> Json<Keys> {
+    let now = app.clock.now();
+    let keys = app
+        .auth
+        .ring
+        .list()
+        .iter()
+        .map(|record| KeyShown::of(record, now))
+        .collect();
+    Json(Keys { keys })
+}
+
+/// Make a key
+///
+/// The answer holds its text, once. It is stored as a hash.
+#[utoipa::path(post, path = "/api/v1/keys", tag = "keys", request_body = NewKey,
+    responses((status = 201, description = "The key with its text.", body = KeyMade), (status = 400, description = "A scope, the name or the principal is not right.")))]
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    RawBody(bytes): RawBody,
+) -> Result<Response, Problem> {
+    let wanted: NewKey = body::json(&bytes, "{name, scopes, principal?, expires_in_seconds?}")?;
+    let scopes = check_scopes(&wanted.scopes)?;
+    if wanted.name.trim().is_empty()
+        || wanted.name.len() > NAME_BYTES_MAX
+        || wanted.name.chars().any(char::is_control)
+    {
+        return Err(Problem::validation(format!(
+            "name must be 1 to {NAME_BYTES_MAX} bytes without control characters"
+        )));
+    }
+    let principal = match wanted.principal {
+        Some(principal) => {
+            check_id(&principal).map_err(|e| Problem::validation(format!("principal: {e}")))?;
+            principal
+        }
+        None => caller.principal.to_string(),
+    };
+    let now = app.clock.now();
+    let expires_at = match wanted.expires_in_seconds {
+        Some(0) => return Err(Problem::validation("expires_in_seconds must be at least 1")),
+        Some(seconds) => Some(now + bounded(seconds, "expires_in_seconds")?),
+        None => None,
+    };
+    let (work, by) = (app.clone(), caller.principal.to_string());
+    let (key, record) = app
+        .blocking(move |stores| {
+            let made = work.auth.create(
+                &*stores.annex,
+                wanted.name.trim(),
+                &scopes,
+                &principal,
+                expires_at,
+                now,
+            )?;
+            let detail = format!(
+                "{} {:?} for {}; scopes {}",
+                made.1.prefix,
+                made.1.name,
+                made.1.principal,
+                made.1.scopes.join(" ")
+            );
+            audit(stores, now, &by, "key.created", &made.1.id, detail)?;
+            Ok::<_, Problem>(made)
+        })
+        .await?;
+    Ok(made(StatusCode::CREATED, &key, &record, now))
+}
+
+/// Revoke a key
+///
+/// At once. Revoking a revoked key changes nothing.
+#[utoipa::path(post, path = "/api/v1/keys/{id}/revoke", tag = "keys", params(("id" = String, Path, description = "The key's id.")),
+    responses((status = 200, description = "The key as it now is.", body = KeyShown), (status = 404, description = "No such key."), (status = 409, description = "It comes from the configuration.")))]
+async fn revoke(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(id): PathText,
+) -> Result<Json<KeyShown>, Problem> {
+    must_be_stored(&app, &id)?;
+    let now = app.clock.now();
+    let (work, by) = (app.clone(), caller.principal.to_string());
+    let record = app
+        .blocking(move |stores| {
+            let Some(record) = work.auth.revoke(&*stores.annex, &id, now)? else {
+                return Err(no_such_key());
+            };
+            if record.revoked_at == Some(now) {
+                audit(
+                    stores,
+                    now,
+                    &by,
+                    "key.revoked",
+                    &record.id,
+                    format!("{} {:?}", record.prefix, record.name),
+                )?;
+            }
+            Ok(record)
+        })
+        .await?;
+    Ok(Json(KeyShown::of(&record, now)))
+}
+
+/// Rotate a key
+///
+/// Makes a key of the same name, scopes and principal. The old one is taken for the overlap,
+/// so that whoever has it can change over. The owner key's file gets the new one.
+#[utoipa::path(post, path = "/api/v1/keys/{id}/rotate", tag = "keys", params(("id" = String, Path, description = "The key's id.")),
+    request_body(content = Rotation, description = "May be absent."),
+    responses((status = 201, description = "The new key with its text.", body = KeyMade), (status = 404, description = "No such key."), (status = 409, description = "It is revoked, expired, or comes from the configuration.")))]
+async fn rotate(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(id): PathText,
+    RawBody(bytes): RawBody,
+) -> Result<Response, Problem> {
+    let wanted: Rotation = if bytes.is_empty() {
+        Rotation::default()
+    } else {
+        body::json(&bytes, "{overlap_seconds?}")?
+    };
+    must_be_stored(&app, &id)?;
+    let overlap = bounded(
+        wanted.overlap_seconds.unwrap_or(OVERLAP_SECONDS),
+        "overlap_seconds",
+    )?;
+    let now = app.clock.now();
+    let (work, by) = (app.clone(), caller.principal.to_string());
+    let (key, record) = app
+        .blocking(move |stores| {
+            let made = work.auth.rotate(&*stores.annex, &id, now + overlap, now)?;
+            let made = made.ok_or_else(|| match work.auth.ring.get(&id) {
+                None => no_such_key(),
+                Some(_) => Problem::new(
+                    Category::Conflict,
+                    "this key is revoked or expired; make a new one",
+                ),
+            })?;
+            let detail = format!(
+                "{} {:?} follows {id}, which is taken for {} s more",
+                made.1.prefix,
+                made.1.name,
+                overlap.as_secs()
+            );
+            audit(stores, now, &by, "key.rotated", &made.1.id, detail)?;
+            Ok::<_, Problem>(made)
+        })
+        .await?;
+    Ok(made(StatusCode::CREATED, &key, &record, now))
+}
+
+fn made(status: StatusCode, key: &KeyText, record: &KeyRecord, now: Timestamp) -> Response {
+    let body = KeyMade {
+        key: key.expose().to_owned(),
+        record: KeyShown::of(record, now),
+    };
+    (status, [(CACHE_CONTROL, "no-store")], Json(body)).into_response()
+}
+
+fn check_scopes(words: &[String]) -> Result<Vec<Scope>, Problem> {
+    if words.is_empty() || words.len() > SCOPES_MAX {
+        return Err(Problem::validation(format!(
+            "scopes must name 1 to {SCOPES_MAX} scopes"
+        )));
+    }
+    let scopes: Result<Vec<Scope>, _> = words.iter().map(|word| Scope::parse(word)).collect();
+    let scopes = scopes.map_err(|error| Problem::validation(error.to_string()))?;
+    let workers = scopes
+        .iter()
+        .filter(|scope| matches!(scope, Scope::Worker(_)))
+        .count();
+    if workers > 1 || (workers == 1 && scopes.len() > 2) {
+        return Err(Problem::validation(
+            "a worker's key has worker:ID, and at most the agent:ID it is bound to",
+        ));
+    }
+    Ok(scopes)
+}
+
+fn bounded(seconds: u64, field: &str) -> Result<Duration, Problem> {
+    if seconds > SECONDS_MAX {
+        return Err(Problem::validation(format!(
+            "{field} must be at most {SECONDS_MAX}"
+        )));
+    }
+    Ok(Duration::from_secs(seconds))
+}
+
+fn must_be_stored(app: &App, id: &str) -> Result<(), Problem> {
+    if app.auth.ring.is_fixed(id) {
+        return Err(Problem::new(
+            Category::Conflict,
+            "this key comes from the configuration; change it there",
+        ));
+    }
+    Ok(())
+}
+
+fn no_such_key() -> Problem {
+    Problem::not_found("there is no key of that id; see `muster keys`")
+}
+
+/// Writes a line of the audit log and of the log.
+pub(crate) fn audit(
+    stores: &muster_store::Stores,
+    at: Timestamp,
+    principal: &str,
+    action: &str,
+    object: &str,
+    detail: String,
+) -> Result<(), Problem> {
+    tracing::info!(
+        audit.action = action,
+        audit.object = object,
+        audit.principal = principal,
+        "audited"
+    );
+    stores.annex.audit_add(&AuditRow {
+        at,
+        principal: principal.to_owned(),
+        action: action.to_owned(),
+        object: object.to_owned(),
+        detail,
+    })?;
+    Ok(())
 }

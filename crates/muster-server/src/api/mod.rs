@@ -5,6 +5,7 @@ mod body;
 pub mod caller;
 pub mod problem;
 
+mod audit;
 mod batch_status;
 mod callbacks;
 mod cancel;
@@ -58,6 +59,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(health::routes())
         .merge(metrics::routes())
         .merge(keys::routes())
+        .merge(audit::routes())
         .merge(hold::routes())
         .merge(quarantine::routes())
         .merge(openapi::routes())

@@ -63,6 +63,7 @@ impl LaneOf {
             | Event::Dialled { .. }
             | Event::Probed { .. }
             | Event::CancelTold { .. }
+            | Event::Unheard { .. }
             | Event::WindowLoaded { .. }
             | Event::Tick => LaneOf::Outcome,
         }

@@ -1,0 +1,167 @@
+//! An agent as the engine holds it: its instances with their gates, its queue, who holds its
+//! slots. The transitions are elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_wire::{AgentId, ExecutionId, FunctionName, InstanceId, Timestamp};
+use rustc_hash::FxHashSet;
+
+use crate::liveness::{InstanceFacts, InstanceState};
+use crate::queue::Queue;
+use crate::row::{Function, InstanceRow};
+
+/// The first wait of a gate between two dials.
+pub(crate) const DIAL_FIRST: Duration = Duration::from_millis(50);
+/// The longest.
+pub(crate) const DIAL_LONGEST: Duration = Duration::from_secs(1);
+
+/// Whether work goes out to an instance. One gate for an instance, not a loop for each call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Work goes out.
+    Open,
+    /// A dial failed: nothing goes out until a dial gets through.
+    Closed {
+        /// The wait before the next dial.
+        wait: Duration,
+        /// A dial is under way.
+        dialling: bool,
+    },
+    /// A dial got through: so many may be out at once, doubling with each success.
+    Ramp {
+        /// How many may be out.
+        allowed: u32,
+        /// How many are.
+        out: u32,
+    },
+}
+
+/// One process of an agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Instance {
+    pub(crate) facts: InstanceFacts,
+    pub(crate) gate: Gate,
+    /// Another process registered its address at this moment; it is gone unless it beats again.
+    pub(crate) replaced_at: Option<Timestamp>,
+    /// It shares its address with another live process.
+    pub(crate) shares_address: bool,
+    /// When its executions end as orphans.
+    pub(crate) orphans_at: Option<Timestamp>,
+    /// A probe is under way.
+    pub(crate) probing: bool,
+    /// The state that was last told.
+    pub(crate) told: InstanceState,
+    /// Whether the shell hands in each beat.
+    pub(crate) watched: bool,
+    pub(crate) armed: Option<Timestamp>,
+}
+
+impl Instance {
+    pub(crate) fn id(&self) -> &InstanceId {
+        &self.facts.key.instance
+    }
+
+    /// Whether it may still take or finish work.
+    pub(crate) fn is_present(&self) -> bool {
+        self.facts.gone.is_none()
+    }
+
+    /// Whether the gate lets one more out.
+    pub(crate) fn lets_out(&self) -> bool {
+        match self.gate {
+            Gate::Open => true,
+            Gate::Closed { .. } => false,
+            Gate::Ramp { allowed, out } => out < allowed,
+        }
+    }
+
+    pub(crate) fn offers(&self, function: &FunctionName) -> Option<&Function> {
+        self.facts.functions.iter().find(|f| f.name == *function)
+    }
+
+    /// Its row.
+    pub(crate) fn row(&self) -> InstanceRow {
+        InstanceRow {
+            agent: self.facts.key.agent.clone(),
+            id: self.facts.key.instance.clone(),
+            base_url: self.facts.base_url.clone(),
+            version: self.facts.version.clone(),
+            functions: self.facts.functions.clone(),
+            registered_at: self.facts.registered_at,
+            renewed_at: self.facts.renewed_at,
+            goodbye_at: self.facts.goodbye_at,
+            gone_at: self.facts.gone.as_ref().map(|(at, _)| *at),
+            gone_evidence: self
+                .facts
+                .gone
+                .as_ref()
+                .map(|(_, evidence)| evidence.clone()),
+            orphans_at: self.orphans_at,
+            worker: self.facts.worker.clone(),
+        }
+    }
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) id: AgentId,
+    pub(crate) principal: Arc<str>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) held: bool,
+    /// In the order of their latest registration: the newest last.
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) queue: Queue,
+    /// The turn of whoever started last.
+    pub(crate) turn: u64,
+    /// Executions that hold a slot.
+    pub(crate) holders: FxHashSet<ExecutionId>,
+    /// Executions that wait for an instance, in order of acceptance.
+    pub(crate) absorbed: BTreeMap<u64, ExecutionId>,
+}
+
+impl Agent {
+    pub(crate) fn new(id: AgentId, principal: Arc<str>, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            principal,
+            created_at,
+            held: false,
+            instances: Vec::new(),
+            queue: Queue::default(),
+            turn: 0,
+            holders: FxHashSet::default(),
+            absorbed: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn instance(&self, id: &InstanceId) -> Option<&Instance> {
+        self.instances.iter().find(|i| i.id() == id)
+    }
+
+    pub(crate) fn instance_mut(&mut self, id: &InstanceId) -> Option<&mut Instance> {
+        self.instances.iter_mut().find(|i| i.id() == id)
+    }
+
+    /// The function, as the newest instance that has it registered it.
+    pub(crate) fn function(&self, name: &FunctionName) -> Option<&Function> {
+        let present = self.instances.iter().rev().filter(|i| i.is_present());
+        let newest = self.instances.last().into_iter();
+        present.chain(newest).find_map(|i| i.offers(name))
+    }
+
+    /// What the newest instance offers.
+    pub(crate) fn functions(&self) -> Arc<Vec<Function>> {
+        self.instances
+            .last()
+            .map(|i| i.facts.functions.clone())
+            .unwrap_or_default()
+    }
+
+    /// Slots held.
+    pub(crate) fn running(&self) -> u32 {
+        u32::try_from(self.holders.len()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,378 @@
+//! Answers and callbacks: what an agent said about an attempt, and what proves that it did.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_wire::{AttemptRef, Category, ExecutionKind, SecretHash, Status, Timestamp};
+
+use crate::agent::Gate;
+use crate::effect::{Count, Effects, ExecutionChange, Load, Notice, Reply, Send, Write};
+use crate::ending::End;
+use crate::engine::Engine;
+use crate::event::{AttemptKey, Callback, Outcome};
+use crate::execution::{Execution, Phase};
+use crate::row::{AttemptOutcome, EventKind, EventRow, Payload, PayloadKind};
+use crate::start::Launch;
+
+impl Engine {
+    /// Takes out the execution whose live attempt this is.
+    fn take_attempt(&mut self, key: &AttemptKey) -> Option<Box<Execution>> {
+        let live = self.executions.get(&key.execution)?.attempt()?.n == key.n;
+        if live {
+            self.take(&key.execution)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a message proves that it comes from the live attempt of an execution.
+    pub(crate) fn proves(&self, execution: &Execution, proof: Option<(u32, SecretHash)>) -> bool {
+        let Some((n, secret)) = proof else {
+            return false;
+        };
+        match execution.attempt() {
+            Some(attempt) => attempt.n == n && attempt.proof == secret,
+            // What runs inside an agent's process has the attempt 0.
+            None => {
+                execution.row.kind == ExecutionKind::Observed
+                    && n == 0
+                    && crate::engine::attempt_secret(&self.secret_key, &execution.row.id, 0).hash()
+                        == secret
+            }
+        }
+    }
+
+    pub(crate) fn answered(
+        &mut self,
+        now: Timestamp,
+        key: &AttemptKey,
+        mut outcome: Outcome,
+        out: &mut Effects,
+    ) {
+        let Some(execution) = self.take_attempt(key) else {
+            return;
+        };
+        self.got_through(now, &execution, out);
+        if outcome.status == Status::Failed
+            && outcome.category == Some(Category::AgentError)
+            && let Some(reported) = &execution.reported_error
+        {
+            // A skill's exception: the answer is a bare 500, the event has the text.
+            outcome.error = Some(reported.clone());
+        }
+        self.end(now, execution, End::said(Self::read_reason(outcome)), out);
+    }
+
+    /// The agent's own shutdown is not a person's cancel.
+    fn read_reason(mut outcome: Outcome) -> Outcome {
+        match outcome.status {
+            Status::Cancelled => {
+                outcome.category.get_or_insert(Category::Cancelled);
+                let shutdown = outcome
+                    .reason
+                    .as_deref()
+                    .is_some_and(|reason| reason.starts_with("shutdown"));
+                if shutdown {
+                    outcome.reason = Some("agent_shutdown_cancelled".into());
+                }
+            }
+            Status::Timeout => {
+                outcome.category.get_or_insert(Category::AgentTimeout);
+            }
+            Status::Failed => {
+                outcome.category.get_or_insert(Category::AgentError);
+            }
+            Status::Succeeded
+            | Status::Queued
+            | Status::Running
+            | Status::Waiting
+            | Status::Paused => {}
+        }
+        if let (None, Some(category)) = (&outcome.reason, &outcome.category) {
+            outcome.reason = Some(category.word().into());
+        }
+        outcome
+    }
+
+    pub(crate) fn accepted(&mut self, now: Timestamp, key: &AttemptKey, out: &mut Effects) {
+        let Some(mut execution) = self.take_attempt(key) else {
+            return;
+        };
+        self.got_through(now, &execution, out);
+        self.mark_accepted(now, &mut execution, out);
+        self.keep(execution);
+    }
+
+    fn mark_accepted(&mut self, now: Timestamp, execution: &mut Execution, out: &mut Effects) {
+        if let Phase::Sent(attempt) = &execution.phase {
+            let mut attempt = attempt.clone();
+            attempt.recover_until = None;
+            out.writes.push(Write::AcceptAttempt {
+                attempt: AttemptKey {
+                    execution: execution.row.id.clone(),
+                    n: attempt.n,
+                },
+                at: now,
+            });
+            execution.phase = Phase::Accepted(attempt);
+        }
+    }
+
+    /// A call reached its instance: the dial failures are over, and the ramp widens.
+    fn got_through(&mut self, now: Timestamp, execution: &Execution, out: &mut Effects) {
+        let Some(attempt) = execution.attempt() else {
+            return;
+        };
+        let Some(agent) = self.agents.get_mut(&execution.row.agent) else {
+            return;
+        };
+        let nobody_waits = agent.absorbed.is_empty();
+        let Some(instance) = agent.instance_mut(&attempt.instance) else {
+            return;
+        };
+        if instance.facts.dial_failed.is_none() && instance.gate == Gate::Open {
+            return;
+        }
+        instance.facts.dial_failed = None;
+        instance.facts.dial_failing_since = None;
+        instance.facts.wait_ran_out_at = None;
+        if let Gate::Ramp { allowed, out } = &mut instance.gate {
+            *allowed = allowed.saturating_mul(2);
+            *out = out.saturating_sub(1);
+        }
+        if nobody_waits && matches!(instance.gate, Gate::Ramp { .. }) {
+            instance.gate = Gate::Open;
+        }
+        let id = execution.row.agent.clone();
+        self.tell_instances(now, &id, out);
+        self.release_absorbed(now, &id, out);
+        self.pump(now, &id, out);
+    }
+
+    pub(crate) fn dial_failed(
+        &mut self,
+        now: Timestamp,
+        key: &AttemptKey,
+        error: Arc<str>,
+        out: &mut Effects,
+    ) {
+        let Some(mut execution) = self.take_attempt(key) else {
+            return;
+        };
+        let Some(attempt) = execution.attempt().cloned() else {
+            return;
+        };
+        out.writes.push(Write::EndAttempt {
+            attempt: key.clone(),
+            at: now,
+            outcome: AttemptOutcome::DialFailed,
+            evidence: Some(Payload(Bytes::copy_from_slice(error.as_bytes()))),
+        });
+        execution.last_dial = Some(error.clone());
+        let id = execution.row.agent.clone();
+        if let Some(agent) = self.agents.get_mut(&id) {
+            agent.holders.remove(&execution.row.id);
+            if let Some(instance) = agent.instance_mut(&attempt.instance) {
+                instance.facts.in_flight = instance.facts.in_flight.saturating_sub(1);
+                instance.facts.dial_failed = Some((now, error));
+                instance.facts.dial_failing_since.get_or_insert(now);
+                Self::close_gate(instance);
+                out.sends.push(Send::CloseIdle(instance.facts.key.clone()));
+            }
+        }
+        self.tell_instances(now, &id, out);
+        self.launch(
+            now,
+            execution,
+            Launch::Moved {
+                from: attempt.instance,
+            },
+            out,
+        );
+    }
+
+    pub(crate) fn broke(
+        &mut self,
+        now: Timestamp,
+        key: &AttemptKey,
+        error: &str,
+        out: &mut Effects,
+    ) {
+        let Some(execution) = self.take_attempt(key) else {
+            return;
+        };
+        if matches!(execution.phase, Phase::Accepted(_)) {
+            // It gave a sign of its own before the connection broke: its callback will come.
+            return self.keep(execution);
+        }
+        let text = format!("the connection broke after the call was sent: {error}");
+        self.end_unknown(
+            now,
+            execution,
+            Category::OutcomeUnknown,
+            text,
+            AttemptOutcome::Broke,
+            out,
+        );
+    }
+
+    pub(crate) fn timed_out(&mut self, now: Timestamp, key: &AttemptKey, out: &mut Effects) {
+        let Some(execution) = self.take_attempt(key) else {
+            return;
+        };
+        if matches!(execution.phase, Phase::Accepted(_)) {
+            return self.keep(execution);
+        }
+        self.got_through(now, &execution, out);
+        self.tell_cancel(&execution, "call_timeout", out);
+        let text = "the agent did not answer within agents.call_timeout";
+        let end = End::timeout(Category::AgentTimeout, text)
+            .reason("call_timeout")
+            .attempt(AttemptOutcome::TimedOut);
+        self.end(now, execution, end, out);
+    }
+
+    /// A log, a note or a child: the agent has it.
+    pub(crate) fn signed(&mut self, now: Timestamp, from: &AttemptRef, out: &mut Effects) {
+        let Some(execution) = self.executions.get(&from.execution) else {
+            return;
+        };
+        if !self.proves(execution, from.proof) {
+            return out.notices.push(Notice::Count(Count::Unproved));
+        }
+        if !matches!(execution.phase, Phase::Sent(_)) {
+            return;
+        }
+        if let Some(mut execution) = self.take(&from.execution) {
+            if execution.row.function_kind == muster_wire::FunctionKind::Reasoner {
+                self.mark_accepted(now, &mut execution, out);
+            }
+            self.keep(execution);
+        }
+    }
+
+    pub(crate) fn called_back(
+        &mut self,
+        now: Timestamp,
+        callback: Box<Callback>,
+        out: &mut Effects,
+    ) {
+        let id = &callback.from.execution;
+        let Some(execution) = self.executions.get(id) else {
+            return self.called_back_after(now, callback, out);
+        };
+        let by_key = callback.key_agent.as_ref() == Some(&execution.row.agent);
+        if !self.proves(execution, callback.from.proof)
+            && !(by_key && execution.attempt().is_some())
+        {
+            out.notices.push(Notice::Count(Count::Unproved));
+            return out.replies.push((callback.waiter, Reply::WrongAttempt));
+        }
+        let Some(mut execution) = self.take(&callback.from.execution) else {
+            return;
+        };
+        self.got_through(now, &execution, out);
+        out.replies.push((callback.waiter, Reply::CallbackTaken));
+        if callback.outcome.status.is_terminal() {
+            self.end(
+                now,
+                execution,
+                End::said(Self::read_reason(*callback.outcome)),
+                out,
+            );
+        } else {
+            self.mark_accepted(now, &mut execution, out);
+            self.keep(execution);
+        }
+    }
+
+    /// A callback for something that is not open here: ended, queued, or unknown.
+    fn called_back_after(&mut self, now: Timestamp, callback: Box<Callback>, out: &mut Effects) {
+        let id = callback.from.execution.clone();
+        if let Some(ended) = self.recent.ended(&id).cloned() {
+            let proved = callback.from.proof.is_some() && callback.from.proof == ended.proof;
+            return self.repeated(now, *callback, ended.status, proved && !ended.late, out);
+        }
+        let Some((as_of, row)) = &callback.known else {
+            return out.loads.push(Load::Callback(callback));
+        };
+        if !self.recent.ends_cover(*as_of) {
+            return out.loads.push(Load::Callback(callback));
+        }
+        match row {
+            None => out.replies.push((callback.waiter, Reply::UnknownExecution)),
+            Some(row) if row.status.is_terminal() => {
+                let status = row.status;
+                self.repeated(now, *callback, status, false, out);
+            }
+            Some(_) => {
+                out.notices.push(Notice::Count(Count::Unproved));
+                out.replies.push((callback.waiter, Reply::WrongAttempt));
+            }
+        }
+    }
+
+    /// The same again changes nothing; another outcome is kept for people to see.
+    fn repeated(
+        &mut self,
+        now: Timestamp,
+        callback: Callback,
+        status: Status,
+        keep: bool,
+        out: &mut Effects,
+    ) {
+        let said = callback.outcome.status;
+        if said == status || !said.is_terminal() {
+            return out.replies.push((callback.waiter, Reply::CallbackRepeated));
+        }
+        if keep {
+            let id = callback.from.execution;
+            if let Some(ended) = self.recent.ended_mut(&id) {
+                ended.late = true;
+            }
+            out.writes.push(Write::UpdateExecution {
+                id: id.clone(),
+                change: ExecutionChange::Late { status: said },
+            });
+            if let (Some(result), None) = (callback.outcome.result, callback.outcome.result_stored)
+            {
+                out.writes.push(Write::PutPayload {
+                    execution: id.clone(),
+                    kind: PayloadKind::Late,
+                    bytes: result,
+                });
+            }
+            let mut line = EventRow::line(EventKind::ExecutionLateOutcome, now);
+            line.run = self.recent.ended(&id).map(|ended| ended.run.clone());
+            line.execution = Some(id);
+            line.status = Some(said);
+            self.tell(line, out);
+        }
+        out.replies
+            .push((callback.waiter, Reply::CallbackLate { status }));
+    }
+
+    /// What became of a cancel at the agent.
+    pub(crate) fn cancel_told(
+        &mut self,
+        now: Timestamp,
+        key: &AttemptKey,
+        receipt: &crate::event::CancelReceipt,
+        out: &mut Effects,
+    ) {
+        let mut line = EventRow::line(EventKind::ExecutionCancelReceipt, now);
+        line.run = self
+            .recent
+            .ended(&key.execution)
+            .map(|ended| ended.run.clone());
+        line.execution = Some(key.execution.clone());
+        line.attempt = Some(key.n);
+        line.reason = Some(receipt.word().into());
+        line.text = match receipt {
+            crate::event::CancelReceipt::StillRunning(text)
+            | crate::event::CancelReceipt::NotTold(text) => Some(text.clone()),
+            crate::event::CancelReceipt::Stopped | crate::event::CancelReceipt::NotActive => None,
+        };
+        self.tell(line, out);
+    }
+}

@@ -1,0 +1,230 @@
+//! Questions about the present state, and why an execution is where it is: the evidence in
+//! order. Changes nothing.
+
+use muster_wire::{AgentId, ExecutionId, Status, Timestamp};
+
+use crate::agent::{Agent, Gate};
+use crate::effect::{AgentState, Reply, Why};
+use crate::engine::Engine;
+use crate::event::Question;
+use crate::execution::{Execution, Phase};
+
+impl Engine {
+    pub(crate) fn ask(&self, now: Timestamp, question: Question) -> Reply {
+        match question {
+            Question::Agent(id) => Reply::Agent(
+                self.agents
+                    .get(&id)
+                    .map(|agent| Box::new(self.agent_state(now, agent))),
+            ),
+            Question::Agents => Reply::Agents(
+                self.agents
+                    .values()
+                    .map(|a| self.agent_state(now, a))
+                    .collect(),
+            ),
+            Question::Why(id) => Reply::Why(self.why(now, &id).map(Box::new)),
+            Question::Position(id, key) => Reply::Position(
+                self.agents
+                    .get(&id)
+                    .map(|agent| agent.queue.position(&key, now)),
+            ),
+            Question::HeldBack => Reply::HeldBack {
+                reason: self.hold.clone(),
+                queued: self
+                    .agents
+                    .values()
+                    .filter(|agent| agent.held || (self.hold.is_some() && agent.queue.stored() > 0))
+                    .map(|agent| (agent.id.clone(), agent.queue.stored()))
+                    .collect(),
+            },
+        }
+    }
+
+    fn agent_state(&self, now: Timestamp, agent: &Agent) -> AgentState {
+        let oldest = agent
+            .queue
+            .window()
+            .filter_map(|(_, id)| self.executions.get(id))
+            .map(|execution| execution.row.created_at)
+            .min();
+        AgentState {
+            id: agent.id.clone(),
+            cap: self.limits.cap(&agent.id),
+            running: agent.running(),
+            queued: agent.queue.stored(),
+            places: u32::try_from(agent.queue.places()).unwrap_or(u32::MAX),
+            absorbed: u32::try_from(agent.absorbed.len()).unwrap_or(u32::MAX),
+            oldest_queued_at: oldest,
+            starts_per_minute: agent.queue.rate(now),
+            held: agent.held || self.hold.is_some(),
+            instances: agent.instances.iter().map(|i| i.facts.clone()).collect(),
+        }
+    }
+
+    fn why(&self, now: Timestamp, id: &ExecutionId) -> Option<Why> {
+        let execution = self.executions.get(id)?;
+        let row = execution.row.clone();
+        let target = format!("{}.{}", row.agent, row.function);
+        let cancel = ("cancel it".to_owned(), format!("muster cancel {id}"));
+        let agent = self.agents.get(&row.agent);
+        let mut why = Why {
+            verdict: String::new(),
+            rule: String::new(),
+            next: Vec::new(),
+            changes: vec![cancel],
+            ruled_out: Vec::new(),
+            row,
+        };
+        match &execution.phase {
+            Phase::Queued => self.why_queued(now, &target, execution, agent, &mut why),
+            Phase::Absorbed { until } => {
+                if self.hold.is_some() || agent.is_some_and(|agent| agent.held) {
+                    self.why_held(&target, execution, &mut why);
+                } else {
+                    why.verdict =
+                        format!("{target} waits for {} to come back", execution.row.agent);
+                    let grace = self
+                        .restart_grace(&execution.row.agent)
+                        .unwrap_or_default()
+                        .as_secs();
+                    why.rule = format!(
+                        "a failed dial is absorbed, because no byte left and nothing can run twice (restart_grace {grace} s)"
+                    );
+                    why.next.push((*until, "failed agent_unreachable".into()));
+                    why.changes.push((
+                        "no waiting in future".into(),
+                        "set agents.restart_grace = \"-1s\" in muster.toml".into(),
+                    ));
+                    self.dials(agent, &mut why);
+                }
+            }
+            Phase::Sent(attempt) => {
+                why.verdict = format!(
+                    "{target} was sent to instance {} and has not answered yet",
+                    attempt.instance
+                );
+                why.rule = format!(
+                    "an exchange may take agents.call_timeout ({} s)",
+                    self.limits.call_timeout.as_secs()
+                );
+                if let Some(at) = attempt.recover_until {
+                    why.verdict = format!(
+                        "{target} was being sent when the plane stopped; a sign of it is awaited"
+                    );
+                    why.rule = "without a sign within executions.recovery_grace it ends as outcome_unknown".into();
+                    why.next.push((
+                        at,
+                        "failed outcome_unknown, or run again if it is idempotent".into(),
+                    ));
+                }
+            }
+            Phase::Accepted(attempt) => {
+                why.verdict = format!(
+                    "{target} runs in instance {}, which will call back",
+                    attempt.instance
+                );
+                why.rule = "a reasoner answers 202 and reports its end by a status callback".into();
+            }
+            Phase::Observed { ends_at, .. } => {
+                why.verdict =
+                    format!("{target} runs inside its caller's process; the plane did not send it");
+                why.rule = "an observed execution ends by its own event, with its instance, or 60 s after its caller".into();
+                if let Some(at) = ends_at {
+                    why.next
+                        .push((*at, "ends, because its caller has ended".into()));
+                }
+            }
+        }
+        if let Some(at) = execution.deadline_at() {
+            why.next
+                .push((at, "timeout: its deadline of active time".into()));
+        }
+        if !execution.holds_on(&execution.row.agent) && execution.row.status == Status::Running {
+            why.ruled_out
+                .push(format!("a slot of {} (it holds none)", execution.row.agent));
+        }
+        why.next.sort();
+        Some(why)
+    }
+
+    fn why_held(&self, target: &str, execution: &Execution, why: &mut Why) {
+        let reason = self.hold.as_deref().unwrap_or("the agent is held");
+        why.verdict = format!("{target} waits because dispatching is on hold: {reason}");
+        why.rule = "while a hold is set nothing is dispatched".into();
+        let command = match &self.hold {
+            Some(_) => "muster unhold".to_owned(),
+            None => format!("muster unhold {}", execution.row.agent),
+        };
+        why.changes.push(("lift the hold".into(), command));
+    }
+
+    fn why_queued(
+        &self,
+        now: Timestamp,
+        target: &str,
+        execution: &Execution,
+        agent: Option<&Agent>,
+        why: &mut Why,
+    ) {
+        let Some(agent) = agent else { return };
+        if self.hold.is_some() || agent.held {
+            return self.why_held(target, execution, why);
+        }
+        let position = agent.queue.position(&execution.row.queue, now);
+        let at_least = if position.exact { "" } else { "at least " };
+        match self.limits.cap(&agent.id) {
+            Some(cap) if agent.running() >= cap => {
+                why.verdict = format!(
+                    "{target} waits for a slot of {}: {} of {cap} are held, {at_least}{} are before it",
+                    agent.id,
+                    agent.running(),
+                    position.ahead
+                );
+                why.rule = format!(
+                    "an agent runs at most {cap} at once (admission.max_concurrent_per_agent); order is class {}, turn {}, acceptance {}",
+                    execution.row.queue.class, execution.row.queue.turn, execution.row.queue.seq
+                );
+                why.changes.push((
+                    "see who holds the slots".into(),
+                    format!("muster executions --agent {} --state running", agent.id),
+                ));
+            }
+            _ => {
+                why.verdict = format!(
+                    "{target} waits for an instance of {} that can be called",
+                    agent.id
+                );
+                why.rule = "what is queued stays queued until an instance is back".into();
+                self.dials(Some(agent), why);
+            }
+        }
+        if let Some(wait) = position.starts_in_ms {
+            let at = now + std::time::Duration::from_millis(wait);
+            why.next
+                .push((at, "starts, estimated from the last starts".into()));
+        }
+    }
+
+    /// What is known of the instances that could take it.
+    fn dials(&self, agent: Option<&Agent>, why: &mut Why) {
+        let Some(agent) = agent else { return };
+        for instance in &agent.instances {
+            let address = &instance.facts.base_url;
+            if let Some((_, error)) = &instance.facts.dial_failed {
+                why.ruled_out
+                    .push(format!("instance {} at {address}: {error}", instance.id()));
+            } else if matches!(instance.gate, Gate::Open) && instance.is_present() {
+                why.ruled_out.push(format!(
+                    "instance {} at {address}: no failed dial",
+                    instance.id()
+                ));
+            }
+        }
+    }
+
+    /// Whether an agent is known.
+    pub fn knows(&self, agent: &AgentId) -> bool {
+        self.agents.contains_key(agent)
+    }
+}

@@ -1,0 +1,432 @@
+//! The engine: what it holds, and which file handles which event. Decides nothing itself.
+
+use std::sync::Arc;
+
+use muster_wire::{AgentId, AttemptSecret, Category, ExecutionId, RunId, Timestamp};
+use rustc_hash::FxHashMap;
+
+use crate::agent::Agent;
+use crate::effect::{Count, Effects, ExecutionView, Load, Notice, Reply, Write};
+use crate::event::{AttemptKey, Event, InstanceKey, Waiter};
+use crate::execution::{Execution, Phase};
+use crate::limits::Limits;
+use crate::liveness::LivenessLimits;
+use crate::recent::Recent;
+use crate::row::{EventKind, EventRow, Payload};
+use crate::timers::{TimerKey, Timers};
+
+/// A run with open members in memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub(crate) root: ExecutionId,
+    pub(crate) cancelled: bool,
+    /// Number of the event that marked it cancelled in this process.
+    pub(crate) marked_at: Option<u64>,
+    /// Executions it has had, open and ended.
+    pub(crate) size: u64,
+    /// Open members in memory.
+    pub(crate) open: u32,
+}
+
+/// An accepted submission whose 202 could not be written.
+#[derive(Debug, Clone)]
+pub(crate) struct Unheard {
+    pub(crate) execution: ExecutionId,
+    pub(crate) until: Timestamp,
+}
+
+/// The state machine. One at a time decides.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) limits: Limits,
+    pub(crate) secret_key: [u8; 32],
+    pub(crate) now: Timestamp,
+    pub(crate) seq: u64,
+    pub(crate) agents: FxHashMap<AgentId, Agent>,
+    pub(crate) executions: FxHashMap<ExecutionId, Box<Execution>>,
+    pub(crate) runs: FxHashMap<RunId, Run>,
+    /// Who is called at which address.
+    pub(crate) addresses: FxHashMap<Arc<str>, Vec<InstanceKey>>,
+    /// Supervised processes: whether theirs will start them again.
+    pub(crate) workers: FxHashMap<Arc<str>, bool>,
+    pub(crate) recent: Recent,
+    /// At which agent a sync caller waits for its turn.
+    pub(crate) places: FxHashMap<Waiter, AgentId>,
+    pub(crate) unheard: FxHashMap<u64, Unheard>,
+    pub(crate) timers: Timers,
+    /// Open observed executions.
+    pub(crate) observed: u32,
+    /// Queued and waiting over all agents.
+    pub(crate) waiting_total: u64,
+    pub(crate) hold: Option<Arc<str>>,
+    pub(crate) draining: bool,
+    pub(crate) drain_ended: bool,
+    pub(crate) store_full: bool,
+}
+
+/// The secret of an attempt: a keyed hash of its name, so that it needs no store to be known
+/// again and cannot be guessed without the key.
+pub fn attempt_secret(key: &[u8; 32], execution: &ExecutionId, n: u32) -> AttemptSecret {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(execution.as_str().as_bytes());
+    hasher.update(&[0]);
+    hasher.update(&n.to_le_bytes());
+    let mut secret = [0u8; 12];
+    secret.copy_from_slice(&hasher.finalize().as_bytes()[..12]);
+    AttemptSecret::from_bytes(secret)
+}
+
+impl Engine {
+    /// Applies one event. Never blocks, never fails, never reads a clock. `now` never goes back:
+    /// an earlier one counts as the last one.
+    pub fn step(&mut self, now: Timestamp, event: Event, out: &mut Effects) {
+        let now = now.max(self.now);
+        self.now = now;
+        match event {
+            Event::Submitted(submission) => self.submitted(now, submission, out),
+            Event::Answered { attempt, outcome } => self.answered(now, &attempt, *outcome, out),
+            Event::Accepted { attempt } => self.accepted(now, &attempt, out),
+            Event::DialFailed { attempt, error } => self.dial_failed(now, &attempt, error, out),
+            Event::BrokeAfterSend { attempt, error } => self.broke(now, &attempt, &error, out),
+            Event::TimedOut { attempt } => self.timed_out(now, &attempt, out),
+            Event::CalledBack(callback) => self.called_back(now, callback, out),
+            Event::Reported(report) => self.reported(now, *report, out),
+            Event::Signed { from } => self.signed(now, &from, out),
+            Event::Registered(registration) => self.registered(now, *registration, out),
+            Event::Heard { key, at, interval } => self.heard(now, &key, at, interval, out),
+            Event::Goodbye {
+                agent,
+                instance,
+                drain,
+                waiter,
+            } => {
+                self.goodbye(now, &agent, instance.as_ref(), drain, waiter, out);
+            }
+            Event::WorkerChanged { worker, change } => {
+                self.worker_changed(now, worker, &change, out)
+            }
+            Event::Dialled {
+                key,
+                base_url,
+                error,
+            } => self.dialled(now, &key, &base_url, error, out),
+            Event::Probed { key, seen } => self.probed(now, &key, seen, out),
+            Event::CancelRequested(cancel) => self.cancel_requested(now, cancel, out),
+            Event::TreeCancelRequested(cancel) => self.tree_cancel_requested(now, cancel, out),
+            Event::CancelTold { attempt, receipt } => {
+                self.cancel_told(now, &attempt, &receipt, out)
+            }
+            Event::Unheard { execution } => self.was_unheard(now, &execution),
+            Event::PlaceLeft { waiter } => self.place_left(waiter),
+            Event::WindowLoaded {
+                agent,
+                rows,
+                exhausted,
+                as_of,
+            } => {
+                self.window_loaded(now, &agent, rows, exhausted, as_of, out);
+            }
+            Event::Held {
+                agent,
+                reason,
+                waiter,
+            } => self.held(now, agent.as_ref(), reason, waiter, out),
+            Event::StoreRoom { full } => self.store_full = full,
+            Event::Draining => self.drain(now, out),
+            Event::DrainEnded => self.end_drain(now, out),
+            Event::Asked { question, waiter } => {
+                let answer = self.ask(now, question);
+                out.replies.push((waiter, answer));
+            }
+            Event::Tick => {}
+        }
+        self.fire(now, out);
+    }
+
+    /// The next moment at which a [`Event::Tick`] could change anything.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.timers.next()
+    }
+
+    /// The number of the last event it has given.
+    pub fn last_seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Instances whose beats are due at `now`: hand in their newest receipts with
+    /// [`Event::Heard`] before the next step, or they count as silent.
+    pub fn due_beats(&self, now: Timestamp, into: &mut Vec<InstanceKey>) {
+        self.timers.due_instances(now, into);
+    }
+
+    /// How many executions it holds.
+    pub fn open_executions(&self) -> usize {
+        self.executions.len()
+    }
+
+    fn fire(&mut self, now: Timestamp, out: &mut Effects) {
+        while let Some(key) = self.timers.pop(now) {
+            match key {
+                TimerKey::Execution(id) => self.execution_due(now, &id, out),
+                TimerKey::Instance(key) => self.instance_due(now, &key, out),
+                TimerKey::Place(waiter) => self.place_due(now, waiter, out),
+            }
+        }
+    }
+
+    pub(crate) fn liveness(&self, agent: &AgentId) -> LivenessLimits {
+        LivenessLimits {
+            restart_grace: self.restart_grace(agent).unwrap_or_default(),
+        }
+    }
+
+    /// How long a failed dial of this agent is absorbed; `None` is not at all.
+    pub(crate) fn restart_grace(&self, agent: &AgentId) -> Option<std::time::Duration> {
+        self.limits
+            .agents
+            .get(agent)
+            .and_then(|a| a.restart_grace)
+            .or(self.limits.restart_grace)
+    }
+
+    /// Puts an execution back, with its timer set.
+    pub(crate) fn keep(&mut self, mut execution: Box<Execution>) {
+        let look = execution.next_look(self.limits.queue_timeout);
+        let id = execution.row.id.clone();
+        self.timers.arm(&mut execution.armed, look, || {
+            TimerKey::Execution(id.clone())
+        });
+        self.executions.insert(id, execution);
+    }
+
+    /// Takes an execution out to change it; whoever takes it keeps or ends it.
+    pub(crate) fn take(&mut self, id: &ExecutionId) -> Option<Box<Execution>> {
+        self.executions.remove(id)
+    }
+
+    /// Takes an execution out for good: its timer goes.
+    pub(crate) fn disarm(&mut self, execution: &mut Execution) {
+        let id = execution.row.id.clone();
+        self.timers.arm(&mut execution.armed, None, || {
+            TimerKey::Execution(id.clone())
+        });
+    }
+
+    /// Counts a new open member of a run.
+    pub(crate) fn join_run(&mut self, run: &RunId, root: &ExecutionId, size: u64, cancelled: bool) {
+        let run = self.runs.entry(run.clone()).or_insert_with(|| Run {
+            root: root.clone(),
+            cancelled,
+            marked_at: None,
+            size,
+            open: 0,
+        });
+        run.open += 1;
+        run.size += 1;
+    }
+
+    /// A member left memory: it ended, or is only in the store now.
+    pub(crate) fn leave_run(&mut self, run: &RunId) {
+        if let Some(held) = self.runs.get_mut(run) {
+            held.open -= 1;
+            if held.open == 0 {
+                self.runs.remove(run);
+            }
+        }
+    }
+
+    /// Writes and tells a line of the event sequence.
+    pub(crate) fn tell(&mut self, mut line: EventRow, out: &mut Effects) -> u64 {
+        self.seq += 1;
+        line.seq = self.seq;
+        let line = Arc::new(line);
+        out.writes.push(Write::InsertEvent(line.clone()));
+        out.notices.push(Notice::Event(line));
+        self.seq
+    }
+
+    /// Tells the newest view of an execution.
+    pub(crate) fn publish(
+        execution: &Execution,
+        result: Option<Payload>,
+        details: Option<Payload>,
+        out: &mut Effects,
+    ) -> Arc<ExecutionView> {
+        let view = Arc::new(ExecutionView {
+            row: execution.row.clone(),
+            result,
+            details,
+        });
+        out.notices.push(Notice::Execution(view.clone()));
+        view
+    }
+
+    pub(crate) fn count_refusal(
+        &mut self,
+        now: Timestamp,
+        lane: muster_wire::Lane,
+        category: Category,
+        what: u64,
+        out: &mut Effects,
+    ) {
+        if !self.recent.repeats_refusal(now, what) {
+            out.notices
+                .push(Notice::Count(Count::Refused { lane, category }));
+        }
+    }
+
+    fn was_unheard(&mut self, now: Timestamp, id: &ExecutionId) {
+        const JOINED_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
+        const REMEMBERED: usize = 1_024;
+        let Some(execution) = self.executions.get(id) else {
+            return;
+        };
+        let row = &execution.row;
+        let what = crate::admission::same_call(
+            &row.principal,
+            &row.run,
+            row.parent.as_ref(),
+            &row.agent,
+            &row.function,
+            &row.input_hash,
+        );
+        if self.unheard.len() >= REMEMBERED {
+            self.unheard.retain(|_, unheard| unheard.until > now);
+        }
+        if self.unheard.len() < REMEMBERED {
+            self.unheard.insert(
+                what,
+                Unheard {
+                    execution: id.clone(),
+                    until: now + JOINED_WITHIN,
+                },
+            );
+        }
+    }
+
+    fn drain(&mut self, now: Timestamp, out: &mut Effects) {
+        if !self.draining {
+            self.draining = true;
+            self.tell(EventRow::line(EventKind::PlaneDraining, now), out);
+        }
+    }
+
+    fn held(
+        &mut self,
+        now: Timestamp,
+        agent: Option<&AgentId>,
+        reason: Option<Arc<str>>,
+        waiter: Waiter,
+        out: &mut Effects,
+    ) {
+        let mut line = EventRow::line(EventKind::HoldChanged, now);
+        line.text = Some(reason.clone().unwrap_or_else(|| "lifted".into()));
+        match agent {
+            None => {
+                self.hold = reason.clone();
+                out.writes.push(Write::SetHold(reason));
+                self.tell(line, out);
+            }
+            Some(id) => {
+                let Some(agent) = self.agents.get_mut(id) else {
+                    out.replies.push((waiter, Reply::UnknownAgent));
+                    return;
+                };
+                agent.held = reason.is_some();
+                out.writes.push(Write::SetAgentHold {
+                    agent: id.clone(),
+                    held: agent.held,
+                });
+                line.agent = Some(id.clone());
+                self.tell(line, out);
+            }
+        }
+        out.replies.push((waiter, Reply::Done));
+        let freed: Vec<AgentId> = match agent {
+            Some(id) => vec![id.clone()],
+            None => self.agents.keys().cloned().collect(),
+        };
+        for id in freed {
+            self.release_absorbed(now, &id, out);
+            self.pump(now, &id, out);
+        }
+    }
+
+    fn end_drain(&mut self, now: Timestamp, out: &mut Effects) {
+        self.drain_ended = true;
+        let agents: Vec<AgentId> = self.agents.keys().cloned().collect();
+        for id in agents {
+            self.refuse_places(now, &id, &crate::Refusal::Draining, out);
+        }
+        let open: Vec<ExecutionId> = self.executions.keys().cloned().collect();
+        for id in open {
+            self.shut_down_one(now, &id, out);
+        }
+    }
+
+    /// Asks for more of a queue when its window runs low.
+    pub(crate) fn refill(&mut self, id: &AgentId, out: &mut Effects) {
+        let limit = self.limits.queue_window;
+        if let Some(agent) = self.agents.get_mut(id)
+            && let Some(after) = agent.queue.wants_more(limit)
+        {
+            out.loads.push(Load::Window {
+                agent: id.clone(),
+                after,
+                limit,
+            });
+        }
+    }
+}
+
+impl EventRow {
+    /// An empty line of a kind; its number comes when it is told.
+    pub(crate) fn line(kind: EventKind, at: Timestamp) -> Self {
+        Self {
+            seq: 0,
+            at,
+            kind,
+            execution: None,
+            run: None,
+            agent: None,
+            function: None,
+            instance: None,
+            attempt: None,
+            status: None,
+            reason: None,
+            category: None,
+            text: None,
+        }
+    }
+
+    /// A line about an execution as it now is.
+    pub(crate) fn of(kind: EventKind, at: Timestamp, execution: &Execution) -> Self {
+        let row = &execution.row;
+        Self {
+            execution: Some(row.id.clone()),
+            run: Some(row.run.clone()),
+            agent: Some(row.agent.clone()),
+            function: Some(row.function.clone()),
+            instance: execution.attempt().map(|a| a.instance.clone()),
+            attempt: (row.attempt > 0).then_some(row.attempt),
+            status: Some(row.status),
+            reason: row.status_reason.clone(),
+            category: row.error_category.clone(),
+            ..Self::line(kind, at)
+        }
+    }
+}
+
+/// The key of an execution's live attempt.
+pub(crate) fn attempt_key(execution: &Execution) -> Option<AttemptKey> {
+    let attempt = execution.attempt()?;
+    Some(AttemptKey {
+        execution: execution.row.id.clone(),
+        n: attempt.n,
+    })
+}
+
+/// Whether an execution is queued.
+pub(crate) fn is_queued(execution: &Execution) -> bool {
+    matches!(execution.phase, Phase::Queued)
+}

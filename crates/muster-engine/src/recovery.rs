@@ -1,0 +1,300 @@
+//! The start: an engine from what the store holds. A first start, a crash and a take-over are
+//! this one path.
+
+use std::sync::Arc;
+
+use muster_wire::{ExecutionKind, FunctionKind, Status, Timestamp};
+use rustc_hash::FxHashMap;
+
+use crate::agent::{Agent, Gate, Instance};
+use crate::effect::{Effects, Notice};
+use crate::engine::{Engine, Run};
+use crate::execution::{AWAITING_RESTART, Attempt, Execution, Phase};
+use crate::limits::Limits;
+use crate::liveness::{InstanceFacts, InstanceState};
+use crate::recent::Recent;
+use crate::row::{EventKind, EventRow, InstanceRow, OpenExecution, Snapshot};
+use crate::timers::Timers;
+
+/// Silence of an instance that is forgiven after a start when restarts are not absorbed.
+const FORGIVEN_LEAST: std::time::Duration = std::time::Duration::from_secs(15);
+/// The gap between beats that is assumed until it is learned again.
+const BEAT_ASSUMED: std::time::Duration = std::time::Duration::from_secs(5);
+
+impl Engine {
+    /// Rebuilds from what the store holds. The effects are committed and carried out like those
+    /// of a step.
+    ///
+    /// `secret_key` is the plane's own: attempts' secrets are derived from it, so it must stay
+    /// the same for one store.
+    pub fn restore(
+        limits: Limits,
+        secret_key: [u8; 32],
+        now: Timestamp,
+        snapshot: Snapshot,
+        out: &mut Effects,
+    ) -> Engine {
+        let mut engine = Engine {
+            secret_key,
+            now,
+            seq: snapshot.last_seq,
+            agents: FxHashMap::default(),
+            executions: FxHashMap::default(),
+            runs: FxHashMap::default(),
+            addresses: FxHashMap::default(),
+            workers: FxHashMap::default(),
+            recent: Recent::starting_at(snapshot.last_seq),
+            places: FxHashMap::default(),
+            unheard: FxHashMap::default(),
+            timers: Timers::default(),
+            observed: 0,
+            waiting_total: 0,
+            hold: snapshot.hold,
+            draining: false,
+            drain_ended: false,
+            store_full: false,
+            limits,
+        };
+        // Nobody decided between the last event and now: that time counts for nobody.
+        let away = now.since(snapshot.last_at);
+        for row in snapshot.agents {
+            let mut agent = Agent::new(row.id.clone(), row.principal, row.created_at);
+            agent.held = row.held;
+            engine.agents.insert(row.id, agent);
+        }
+        let mut instances = snapshot.instances;
+        instances.sort_by_key(|row| row.renewed_at);
+        for row in instances {
+            engine.restore_instance(now, away, row);
+        }
+        for count in snapshot.queues {
+            engine.waiting_total += count.count;
+            if let Some(agent) = engine.agents.get_mut(&count.agent) {
+                agent
+                    .queue
+                    .restore_count(count.class, count.turn, count.count);
+            }
+        }
+        for agent in engine.agents.values_mut() {
+            agent.turn = agent
+                .queue
+                .lowest_turn()
+                .map_or(0, |turn| turn.saturating_sub(1));
+        }
+        let marked: FxHashMap<_, _> = snapshot
+            .runs
+            .into_iter()
+            .map(|run| (run.id.clone(), run))
+            .collect();
+        for open in snapshot.open {
+            let cancelled = marked
+                .get(&open.row.run)
+                .is_some_and(|run| run.cancelled_at.is_some());
+            engine.restore_execution(now, away, open, cancelled);
+        }
+        engine.let_observed_live_with_their_parents();
+        engine.tell(EventRow::line(EventKind::PlaneStarted, now), out);
+        let ids: Vec<_> = engine.agents.keys().cloned().collect();
+        for id in &ids {
+            if let Some(agent) = engine.agents.get(id) {
+                out.notices.push(Notice::Directory {
+                    agent: id.clone(),
+                    functions: agent.functions(),
+                });
+            }
+            engine.tell_instances(now, id, out);
+        }
+        for execution in engine.executions.values() {
+            Self::publish(execution, None, None, out);
+        }
+        crate::start::first_windows(&mut engine, out);
+        for id in &ids {
+            engine.dial_gates(now, id, out);
+            engine.end_absorbed_when_down(now, id, out);
+        }
+        engine
+    }
+
+    /// What runs inside an agent's process ends with its caller, when that is open too.
+    fn let_observed_live_with_their_parents(&mut self) {
+        if self.observed == 0 {
+            return;
+        }
+        let ids: Vec<_> = self
+            .executions
+            .values()
+            .filter(|e| matches!(e.phase, Phase::Observed { .. }))
+            .filter(|e| {
+                e.row
+                    .parent
+                    .as_ref()
+                    .is_some_and(|parent| self.executions.contains_key(parent))
+            })
+            .map(|e| e.row.id.clone())
+            .collect();
+        for id in ids {
+            if let Some(mut execution) = self.take(&id) {
+                if let Phase::Observed { ends_at, .. } = &mut execution.phase {
+                    *ends_at = None;
+                }
+                self.keep(execution);
+            }
+        }
+    }
+
+    fn restore_instance(&mut self, now: Timestamp, away: std::time::Duration, row: InstanceRow) {
+        let limits = self.liveness(&row.agent);
+        let key = crate::event::InstanceKey {
+            agent: row.agent.clone(),
+            instance: row.id.clone(),
+        };
+        if row.gone_at.is_none() && !row.base_url.is_empty() {
+            self.addresses
+                .entry(row.base_url.clone())
+                .or_default()
+                .push(key.clone());
+        }
+        let Some(agent) = self.agents.get_mut(&row.agent) else {
+            return;
+        };
+        let facts = InstanceFacts {
+            key: key.clone(),
+            base_url: row.base_url,
+            version: row.version,
+            functions: row.functions,
+            registered_at: row.registered_at,
+            renewed_at: row.renewed_at,
+            beat_at: None,
+            beat_interval: BEAT_ASSUMED,
+            goodbye_at: row.goodbye_at,
+            restart_until: None,
+            dial_failed: None,
+            dial_failing_since: None,
+            probe_failed: None,
+            probe_alive_at: None,
+            wait_ran_out_at: None,
+            gone: row
+                .gone_at
+                .map(|at| (at, row.gone_evidence.unwrap_or_default())),
+            // Only silence is forgiven; goodbyes and exits are facts and stay.
+            forgiven_until: now + limits.restart_grace.max(FORGIVEN_LEAST),
+            worker: row.worker,
+            in_flight: 0,
+        };
+        let told = facts.verdict(now, limits).state;
+        agent.instances.push(Instance {
+            facts,
+            gate: Gate::Open,
+            replaced_at: None,
+            shares_address: false,
+            orphans_at: row.orphans_at.map(|at| at + away),
+            probing: false,
+            told: if told == InstanceState::Active {
+                InstanceState::Unknown
+            } else {
+                told
+            },
+            watched: false,
+            armed: None,
+        });
+        self.rearm(now, &key);
+    }
+
+    fn restore_execution(
+        &mut self,
+        now: Timestamp,
+        away: std::time::Duration,
+        open: OpenExecution,
+        cancelled: bool,
+    ) {
+        let OpenExecution { mut row, attempt } = open;
+        if let Some(from) = row.clock_from {
+            row.clock_from = Some((from + away).min(now));
+        }
+        let function = self
+            .agents
+            .get(&row.agent)
+            .and_then(|agent| agent.function(&row.function));
+        let idempotent = function.is_some_and(|function| function.idempotent);
+        let absorbed = row.status_reason.as_deref() == Some(AWAITING_RESTART);
+        let phase = match (row.kind, row.status, attempt) {
+            (ExecutionKind::Observed, _, _) => {
+                self.observed += 1;
+                Phase::Observed {
+                    instance: None,
+                    ends_at: Some(now + self.limits.recovery_grace),
+                }
+            }
+            (ExecutionKind::Dispatched, Status::Queued, _) => return,
+            (ExecutionKind::Dispatched, _, Some(attempt)) if !absorbed => {
+                let accepted = attempt.accepted_at.is_some();
+                let grace = now + self.limits.recovery_grace;
+                let recover_until = match row.function_kind {
+                    // A skill's answer died with the connection; its terminal event may come.
+                    FunctionKind::Skill => {
+                        Some(grace.max(attempt.sent_at + away + self.limits.call_timeout))
+                    }
+                    FunctionKind::Reasoner => (!accepted).then_some(grace),
+                };
+                let live = Attempt {
+                    n: attempt.n,
+                    instance: attempt.instance,
+                    candidates: attempt.candidates,
+                    proof: attempt.secret_hash,
+                    recover_until,
+                };
+                if accepted {
+                    Phase::Accepted(live)
+                } else {
+                    Phase::Sent(live)
+                }
+            }
+            // Never sent: it waits on, with a whole grace before it.
+            (ExecutionKind::Dispatched, _, _) => {
+                let grace = self.restart_grace(&row.agent).unwrap_or(FORGIVEN_LEAST);
+                let until = if row.absorb_until == Some(Timestamp::NEVER) {
+                    Timestamp::NEVER
+                } else {
+                    now + grace
+                };
+                row.absorb_until = Some(until);
+                Phase::Absorbed { until }
+            }
+        };
+        let reruns = row.attempt.saturating_sub(1);
+        let mut execution = Box::new(Execution::new(Arc::new(row), phase, idempotent));
+        execution.reruns = reruns;
+        let row = execution.row.clone();
+        let run = self.runs.entry(row.run.clone()).or_insert_with(|| Run {
+            root: row.root.clone(),
+            cancelled,
+            marked_at: None,
+            size: 0,
+            open: 0,
+        });
+        run.open += 1;
+        run.size += 1;
+        if let Some(agent) = self.agents.get_mut(&row.agent) {
+            if execution.holds_slot() {
+                agent.holders.insert(row.id.clone());
+            }
+            if matches!(execution.phase, Phase::Absorbed { .. }) {
+                agent.absorbed.insert(row.queue.seq, row.id.clone());
+                for instance in &mut agent.instances {
+                    if instance.facts.gone.is_none() {
+                        instance.gate = Gate::Closed {
+                            wait: std::time::Duration::ZERO,
+                            dialling: false,
+                        };
+                    }
+                }
+            }
+            if let Some(attempt) = execution.attempt()
+                && let Some(instance) = agent.instance_mut(&attempt.instance)
+            {
+                instance.facts.in_flight += 1;
+            }
+        }
+        self.keep(execution);
+    }
+}
