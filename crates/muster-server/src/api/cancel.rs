@@ -1,9 +1,148 @@
-//! Not filled yet.
+//! Cancelling one execution, or a whole run.
 
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use muster_engine::event::{Cancel, TreeCancel};
+use muster_engine::{Event, Reply};
+use muster_wire::{Category, ExecutionId, RunId};
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::body::{self, PathText, RawBody};
+use super::caller::Caller;
+use super::problem::{Answer, Problem};
+use super::show;
+use super::write::{Writer, string};
 use crate::app::App;
+
+/// The longest reason that is taken.
+const REASON_MAX: usize = 500;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(cancel))
+        .routes(routes!(cancel_tree))
+}
+
+#[derive(Deserialize, Default)]
+struct Why {
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// Cancels one execution. The record is final at once; its agent is told.
+#[utoipa::path(
+    post, path = "/api/v1/executions/{id}/cancel", tag = "executions",
+    params(("id" = String, Path, description = "The execution")),
+    responses(
+        (status = 200, description = "Cancelled", body = serde_json::Value),
+        (status = 404, description = "No such execution"),
+        (status = 409, description = "It had ended"),
+    )
+)]
+async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(id): PathText,
+    RawBody(body): RawBody,
+) -> Answer {
+    let execution = show::execution_id(&id)?;
+    let reason = reason(&body)?;
+    let (id, by) = (execution.clone(), caller.principal.clone());
+    let make = |waiter| {
+        Event::CancelRequested(Box::new(Cancel {
+            waiter,
+            execution: id,
+            by,
+            reason,
+            known: None,
+        }))
+    };
+    match app.driver.ask(make).await? {
+        Reply::Cancelled { ended, told } => Ok(cancelled(
+            Writer::object().text("execution_id", execution.as_str()),
+            &ended,
+            told,
+        )),
+        Reply::AlreadyEnded { status } => Err(Problem::new(
+            Category::Conflict,
+            format!("the execution has ended already: {status}"),
+        )
+        .execution(execution.as_str())),
+        Reply::UnknownExecution => Err(show::unknown_execution(&execution)),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(Problem::internal(&format!("a cancel was answered {other:?}"))),
+    }
+}
+
+/// Cancels a run: open members end in one commit, and new ones are refused.
+#[utoipa::path(
+    post, path = "/api/v1/workflows/{run}/cancel-tree", tag = "runs",
+    params(("run" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "Cancelled", body = serde_json::Value),
+        (status = 404, description = "No such run"),
+    )
+)]
+async fn cancel_tree(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(run): PathText,
+    RawBody(body): RawBody,
+) -> Answer {
+    let run = RunId::parse(&run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
+    let reason = reason(&body)?;
+    let (id, by) = (run.clone(), caller.principal.clone());
+    let make = |waiter| {
+        Event::TreeCancelRequested(Box::new(TreeCancel {
+            waiter,
+            run: id,
+            by,
+            reason,
+            known: None,
+        }))
+    };
+    match app.driver.ask(make).await? {
+        Reply::Cancelled { ended, told } => Ok(cancelled(
+            Writer::object().text("run_id", run.as_str()),
+            &ended,
+            told,
+        )),
+        Reply::AlreadyEnded { status } => Err(Problem::new(
+            Category::Conflict,
+            format!("the run has ended already: {status}"),
+        )),
+        Reply::UnknownRun => Err(Problem::not_found(format!("there is no run {run}"))),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(Problem::internal(&format!("a cancel was answered {other:?}"))),
+    }
+}
+
+fn cancelled(writer: &mut Writer, ended: &[ExecutionId], told: u32) -> Response {
+    writer
+        .text("status", "cancelled")
+        .list("cancelled", ended, |mut out, id| {
+            string(&mut out, id.as_str());
+            out
+        })
+        .number("told", told.into())
+        .answer(StatusCode::OK)
+}
+
+/// The reason in a body that may be absent.
+fn reason(body: &[u8]) -> Result<Option<Arc<str>>, Problem> {
+    if body.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let why: Why = body::json(body, "{reason?}")?;
+    match why.reason {
+        Some(reason) if reason.len() > REASON_MAX => Err(Problem::validation(format!(
+            "the reason has more than {REASON_MAX} bytes"
+        ))),
+        reason => Ok(reason.filter(|reason| !reason.is_empty()).map(Into::into)),
+    }
 }

@@ -1,9 +1,202 @@
-//! Not filled yet.
+//! Executions: the poll of one, the list, the attempts of one.
 
+use axum::extract::State;
+use axum::http::StatusCode;
+use muster_store::ExecutionFilter;
+use muster_wire::{AgentId, Category, ExecutionId, FunctionName, RunId, Status, Timestamp};
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::body::{PathText, Query};
+use super::caller::Caller;
+use super::paging;
+use super::problem::{Answer, Problem};
+use super::show;
+use super::write::{Writer, answer};
 use crate::app::App;
+use crate::auth::Need;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(one))
+        .routes(routes!(list))
+        .routes(routes!(attempts))
+}
+
+/// One execution. A known id is never 404.
+#[utoipa::path(
+    get, path = "/api/v1/executions/{id}", tag = "executions",
+    params(("id" = String, Path, description = "The execution")),
+    responses(
+        (status = 200, description = "The execution, with its result when it ended", body = serde_json::Value),
+        (status = 404, description = "No such execution"),
+    )
+)]
+async fn one(State(app): State<App>, caller: Caller, PathText(id): PathText) -> Answer {
+    let execution = show::execution_id(&id)?;
+    let view = show::find(&app, &execution)
+        .await?
+        .filter(|view| caller.sees(&view.row.principal))
+        .ok_or_else(|| show::unknown_execution(&execution))?;
+    let room = 768 + view.result.as_ref().map_or(0, |result| result.len());
+    let body = show::whole(Vec::with_capacity(room), &view);
+    Ok(answer(StatusCode::OK, body.into()))
+}
+
+/// What a list may be narrowed to.
+#[derive(Deserialize, Default)]
+struct Filter {
+    status: Option<String>,
+    agent: Option<String>,
+    function: Option<String>,
+    run_id: Option<String>,
+    parent_execution_id: Option<String>,
+    error_category: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+    q: Option<String>,
+    order: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+/// Executions, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/executions", tag = "executions",
+    params(
+        ("status" = Option<String>, Query, description = "Words, separated by commas"),
+        ("agent" = Option<String>, Query), ("function" = Option<String>, Query),
+        ("run_id" = Option<String>, Query), ("parent_execution_id" = Option<String>, Query),
+        ("error_category" = Option<String>, Query),
+        ("since" = Option<String>, Query, description = "RFC 3339"),
+        ("until" = Option<String>, Query, description = "RFC 3339"),
+        ("q" = Option<String>, Query, description = "Beginning or end of an id"),
+        ("order" = Option<String>, Query, description = "newest (default) or oldest"),
+        ("limit" = Option<usize>, Query, description = "At most 500"),
+        ("cursor" = Option<String>, Query),
+    ),
+    responses((status = 200, description = "A page", body = serde_json::Value))
+)]
+async fn list(
+    State(app): State<App>,
+    Query(asked): Query<Filter>,
+) -> Answer {
+    let page = paging::page(asked.limit, asked.cursor.as_deref())?;
+    let filter = filter(&asked)?;
+    let limit = page.limit;
+    let rows = app
+        .blocking(move |stores| stores.decisions.executions(&filter, &page))
+        .await?;
+    let next = (rows.len() == limit)
+        .then(|| rows.last().map(|row| paging::cursor(row.created_at, row.id.as_str())))
+        .flatten();
+    let mut writer = Writer::object();
+    writer
+        .list("executions", &rows, show::line)
+        .number("count", i64::try_from(rows.len()).unwrap_or(i64::MAX))
+        .text_if("next_cursor", next.as_deref());
+    Ok(writer.answer(StatusCode::OK))
+}
+
+fn filter(asked: &Filter) -> Result<ExecutionFilter, Problem> {
+    fn id<T>(
+        name: &str,
+        text: Option<&String>,
+        read: impl Fn(&str) -> Result<T, muster_wire::id::IdError>,
+    ) -> Result<Option<T>, Problem> {
+        text.map(|text| read(text))
+            .transpose()
+            .map_err(|error| Problem::validation(format!("{name}: {error}")))
+    }
+    Ok(ExecutionFilter {
+        statuses: statuses(asked.status.as_deref())?,
+        agent: id("agent", asked.agent.as_ref(), AgentId::parse)?,
+        function: id("function", asked.function.as_ref(), FunctionName::parse)?,
+        run: id("run_id", asked.run_id.as_ref(), RunId::parse)?,
+        parent: id("parent_execution_id", asked.parent_execution_id.as_ref(), ExecutionId::parse)?,
+        category: asked.error_category.as_deref().map(Category::from),
+        since: time("since", asked.since.as_deref())?,
+        until: time("until", asked.until.as_deref())?,
+        oldest_first: match asked.order.as_deref() {
+            None | Some("newest") => false,
+            Some("oldest") => true,
+            Some(_) => return Err(Problem::validation("order is newest or oldest")),
+        },
+        id_part: asked.q.clone().filter(|q| !q.is_empty()),
+    })
+}
+
+/// Words for statuses, separated by commas.
+///
+/// # Errors
+/// 400 that names those there are.
+pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<Status>, Problem> {
+    let words = text.unwrap_or_default().split(',').map(str::trim);
+    words
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            Status::from_word(word).ok_or_else(|| {
+                let all: Vec<&str> = Status::ALL.iter().map(|status| status.word()).collect();
+                Problem::validation(format!("status: one of {}", all.join(", ")))
+            })
+        })
+        .collect()
+}
+
+/// A moment in RFC 3339.
+///
+/// # Errors
+/// 400.
+pub(crate) fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+    text.filter(|text| !text.is_empty())
+        .map(|text| {
+            Timestamp::parse(text).ok_or_else(|| {
+                Problem::validation(format!("{name}: a moment like 2026-01-31T12:00:00Z"))
+            })
+        })
+        .transpose()
+}
+
+/// The attempts of an execution, first first. Secrets are not in it.
+#[utoipa::path(
+    get, path = "/api/v1/executions/{id}/attempts", tag = "executions",
+    params(("id" = String, Path, description = "The execution")),
+    responses(
+        (status = 200, description = "Its attempts", body = serde_json::Value),
+        (status = 404, description = "No such execution"),
+    )
+)]
+async fn attempts(State(app): State<App>, caller: Caller, PathText(id): PathText) -> Answer {
+    let execution = show::execution_id(&id)?;
+    let wanted = execution.clone();
+    let (row, attempts) = app
+        .blocking(move |stores| -> muster_store::StoreResult<_> {
+            let (_, row) = stores.decisions.execution(&wanted)?;
+            Ok((row, stores.decisions.attempts(&wanted)?))
+        })
+        .await?;
+    if row.is_none_or(|row| !caller.sees(&row.principal)) {
+        return Err(show::unknown_execution(&execution));
+    }
+    // Evidence is the agent's own text: it is shown to those who may read results.
+    let with_evidence = caller.may(Need::Results);
+    let mut writer = Writer::object();
+    writer
+        .text("execution_id", execution.as_str())
+        .list("attempts", &attempts, |out, attempt| {
+            let mut writer = Writer::object_in(out);
+            writer
+                .number("n", attempt.n.into())
+                .text("instance_id", attempt.instance.as_str())
+                .time_if("sent_at", Some(attempt.sent_at))
+                .time_if("accepted_at", attempt.accepted_at)
+                .time_if("ended_at", attempt.ended_at)
+                .text_if("outcome", attempt.outcome.map(|outcome| outcome.word()));
+            if with_evidence {
+                writer.bytes_if("evidence", attempt.evidence.as_ref());
+            }
+            writer.end()
+        });
+    Ok(writer.answer(StatusCode::OK))
 }

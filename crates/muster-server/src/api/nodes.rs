@@ -1,9 +1,360 @@
-//! Not filled yet.
+//! Agents as the AgentField wire calls them, nodes: registration, beats, goodbye, lists.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use bytes::Bytes;
+use muster_engine::event::Registration;
+use muster_engine::liveness::{InstanceState, Verdict};
+use muster_engine::row::Payload;
+use muster_engine::{Event, Reply};
+use muster_wire::{AgentId, Category, InstanceId};
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::body::{self, PathText, Query, RawBody};
+use super::caller::Caller;
+use super::problem::{Answer, Problem};
+use super::registration;
+use super::write::{Writer, answer};
 use crate::app::App;
+use crate::directory::{AgentEntry, BeatTaken};
+
+/// The largest registration.
+const REGISTRATION_MAX: usize = 8 * 1024 * 1024;
+/// The largest beat or goodbye.
+const BEAT_MAX: usize = 16 * 1024;
+/// The longest drain that is believed.
+const DRAIN_MAX: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(register))
+        .routes(routes!(register_alias, list))
+        .routes(routes!(beat))
+        .routes(routes!(shutdown))
+        .routes(routes!(one))
+}
+
+/// Registers an instance of an agent.
+#[utoipa::path(
+    post, path = "/api/v1/nodes/register", tag = "agents",
+    request_body(content = serde_json::Value, description = "The agent's registration"),
+    responses(
+        (status = 201, description = "Registered", body = serde_json::Value),
+        (status = 400, description = "Malformed, or an address the plane never dials"),
+        (status = 409, description = "The id belongs to another principal"),
+    )
+)]
+async fn register(State(app): State<App>, caller: Caller, request: Request) -> Answer {
+    take_registration(app, caller, request).await
+}
+
+/// The same under its older name.
+#[utoipa::path(
+    post, path = "/api/v1/nodes", tag = "agents",
+    request_body(content = serde_json::Value, description = "The agent's registration"),
+    responses((status = 201, description = "Registered", body = serde_json::Value))
+)]
+async fn register_alias(State(app): State<App>, caller: Caller, request: Request) -> Answer {
+    take_registration(app, caller, request).await
+}
+
+async fn take_registration(app: App, caller: Caller, request: Request) -> Answer {
+    let peer = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .map(|ConnectInfo(peer)| *peer);
+    let bytes = body::read(request, REGISTRATION_MAX).await?;
+    let read = registration::read(&bytes)?;
+    registration::check_address(&read.base_url, peer, app.dialling.rules())?;
+    caller.register_as(&app, &read.agent).await?;
+    let agent = read.agent.clone();
+    let (principal, worker) = (caller.principal.clone(), caller.worker.clone());
+    let make = |waiter| {
+        Event::Registered(Box::new(Registration {
+            waiter,
+            agent: read.agent,
+            instance: read.instance,
+            principal,
+            base_url: read.base_url,
+            version: read.version,
+            functions: Arc::new(read.functions),
+            starting: read.starting,
+            // The registration is kept for long: it must not keep a read buffer alive.
+            body: Payload(Bytes::copy_from_slice(&bytes)),
+            worker,
+        }))
+    };
+    match app.driver.ask(make).await? {
+        Reply::Registered { base_url } => Ok(Writer::object()
+            .flag("success", true)
+            .text("node_id", agent.as_str())
+            .text("message", "registered")
+            .text("resolved_base_url", &base_url)
+            .answer(StatusCode::CREATED)),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(Problem::internal(&format!("a registration was answered {other:?}"))),
+    }
+}
+
+#[derive(Deserialize)]
+struct Beat<'a> {
+    #[serde(borrow, default)]
+    instance_id: Option<std::borrow::Cow<'a, str>>,
+}
+
+/// A beat: noted where it lands.
+#[utoipa::path(
+    post, path = "/api/v1/nodes/{agent}/heartbeat", tag = "agents",
+    params(("agent" = String, Path, description = "The agent")),
+    request_body(content = serde_json::Value, description = "{instance_id?, status?, …}"),
+    responses(
+        (status = 200, description = "Noted", body = serde_json::Value),
+        (status = 404, description = "No such agent or instance: register"),
+    )
+)]
+async fn beat(State(app): State<App>, PathText(agent): PathText, request: Request) -> Answer {
+    let bytes = body::read(request, BEAT_MAX).await?;
+    let beat: Beat<'_> = if bytes.trim_ascii().is_empty() {
+        Beat { instance_id: None }
+    } else {
+        body::json(&bytes, "{instance_id?, status?}")?
+    };
+    let instance = beat.instance_id.as_deref().filter(|id| !id.is_empty());
+    let now = app.clock.now();
+    match app.directory.beat(&agent, instance, now) {
+        BeatTaken::Noted => {}
+        BeatTaken::Watched(key, interval) => {
+            let at = now;
+            app.driver.tell(Event::Heard { key, at, interval });
+        }
+        BeatTaken::Unknown => {
+            return Err(Problem::new(
+                Category::NotFound,
+                "node not found: no such agent or instance is registered; register it",
+            ));
+        }
+    }
+    Ok(answer(
+        StatusCode::OK,
+        Bytes::from_static(b"{\"message\":\"heartbeat noted\"}"),
+    ))
+}
+
+#[derive(Deserialize, Default)]
+struct Goodbye {
+    #[serde(default)]
+    timeout_seconds: Option<f64>,
+    #[serde(default)]
+    instance_id: Option<String>,
+}
+
+/// A goodbye: no new work goes there; what is in flight may still call back.
+#[utoipa::path(
+    post, path = "/api/v1/nodes/{agent}/shutdown", tag = "agents",
+    params(("agent" = String, Path, description = "The agent")),
+    request_body(content = serde_json::Value, description = "{reason?, timeout_seconds?, instance_id?}"),
+    responses(
+        (status = 202, description = "Noted", body = serde_json::Value),
+        (status = 404, description = "No such agent"),
+    )
+)]
+async fn shutdown(
+    State(app): State<App>,
+    PathText(agent): PathText,
+    RawBody(bytes): RawBody,
+) -> Answer {
+    let id = AgentId::parse(&agent).map_err(|e| Problem::validation(format!("agent id: {e}")))?;
+    let said: Goodbye = if bytes.trim_ascii().is_empty() {
+        Goodbye::default()
+    } else {
+        body::json(&bytes, "{reason?, timeout_seconds?}")?
+    };
+    let instance = match said.instance_id.filter(|id| !id.is_empty()) {
+        Some(text) => Some(
+            InstanceId::parse(&text)
+                .map_err(|e| Problem::validation(format!("instance_id: {e}")))?,
+        ),
+        None => None,
+    };
+    let drain = said.timeout_seconds.unwrap_or(0.0).clamp(0.0, DRAIN_MAX.as_secs_f64());
+    let drain = Duration::try_from_secs_f64(drain).unwrap_or_default();
+    let make = |waiter| Event::Goodbye {
+        agent: id,
+        instance,
+        drain,
+        waiter,
+    };
+    match app.driver.ask(make).await? {
+        Reply::Done => Ok(Writer::object()
+            .number("lease_seconds", 0)
+            .time_if("next_lease_renewal", Some(app.clock.now()))
+            .text("message", "goodbye noted; callbacks of work in flight are taken")
+            .answer(StatusCode::ACCEPTED)),
+        Reply::UnknownAgent => Err(unknown(&agent)),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(Problem::internal(&format!("a goodbye was answered {other:?}"))),
+    }
+}
+
+#[derive(Deserialize, Default)]
+struct Listed {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    status: Option<String>,
+}
+
+/// Every agent, by id.
+#[utoipa::path(
+    get, path = "/api/v1/nodes", tag = "agents",
+    params(
+        ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query),
+        ("status" = Option<String>, Query, description = "active, unknown, degraded, restarting, unreachable_callback or down"),
+    ),
+    responses((status = 200, description = "A page", body = serde_json::Value))
+)]
+async fn list(State(app): State<App>, Query(asked): Query<Listed>) -> Answer {
+    let limit = asked.limit.unwrap_or(100).clamp(1, 1000);
+    let after = asked.cursor.unwrap_or_default();
+    let now = app.clock.now();
+    let limits = app.config.limits();
+    let mut agents = app.directory.agents();
+    agents.retain(|agent| agent.id.as_str() > after.as_str());
+    agents.sort_by(|a, b| a.id.cmp(&b.id));
+    let wanted = asked.status.filter(|status| !status.is_empty());
+    let mut found: Vec<(Arc<AgentEntry>, Option<Verdict>)> = agents
+        .into_iter()
+        .map(|agent| {
+            let verdict = agent.verdict(now, &limits);
+            (agent, verdict)
+        })
+        .filter(|(_, verdict)| wanted.as_deref().is_none_or(|word| word == word_of(verdict)))
+        .take(limit + 1)
+        .collect();
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = more
+        .then(|| found.last().map(|(agent, _)| agent.id.as_str().to_owned()))
+        .flatten();
+    let mut writer = Writer::object();
+    writer
+        .list("nodes", &found, |out, (agent, verdict)| {
+            let mut writer = Writer::object_in(out);
+            summary(&mut writer, agent, verdict);
+            writer.end()
+        })
+        .number("count", i64::try_from(found.len()).unwrap_or(i64::MAX))
+        .text_if("next_cursor", next.as_deref());
+    Ok(writer.answer(StatusCode::OK))
+}
+
+/// One agent with its instances and its registration as it came.
+#[utoipa::path(
+    get, path = "/api/v1/nodes/{agent}", tag = "agents",
+    params(("agent" = String, Path, description = "The agent")),
+    responses(
+        (status = 200, description = "The agent", body = serde_json::Value),
+        (status = 404, description = "No such agent"),
+    )
+)]
+async fn one(State(app): State<App>, PathText(agent): PathText) -> Answer {
+    let id = AgentId::parse(&agent).map_err(|e| Problem::validation(format!("agent id: {e}")))?;
+    let entry = app.directory.agent(id.as_str()).ok_or_else(|| unknown(&agent))?;
+    let stored = app.blocking(move |stores| stores.decisions.agents(Some(&id))).await?;
+    Ok(shown(&app, &entry, stored.first().map(|stored| &stored.row)))
+}
+
+fn shown(app: &App, entry: &AgentEntry, row: Option<&muster_engine::row::AgentRow>) -> Response {
+    let now = app.clock.now();
+    let limits = app.config.limits();
+    let mut writer = Writer::object();
+    summary(&mut writer, entry, &entry.verdict(now, &limits));
+    writer.list("instances", entry.instances().iter(), |out, instance| {
+        let mut writer = Writer::object_in(out);
+        writer.text("instance_id", instance.id.as_str());
+        if let Some(facts) = instance.facts_now() {
+            let verdict = facts.verdict(now, limits.liveness(&entry.id));
+            writer
+                .text("base_url", &facts.base_url)
+                .text("version", &facts.version)
+                .text("state", verdict.state.word())
+                .text("evidence", &verdict.evidence)
+                .time_if("registered_at", Some(facts.registered_at))
+                .time_if("renewed_at", Some(facts.renewed_at))
+                .time_if("last_beat", facts.beat_at)
+                .time_if("goodbye_at", facts.goodbye_at)
+                .number("in_flight", facts.in_flight.into());
+        }
+        writer.end()
+    });
+    if let Some(row) = row {
+        writer
+            .flag("held", row.held)
+            .time_if("created_at", Some(row.created_at))
+            .time_if("registered_at", Some(row.registered_at))
+            .raw("registration", &row.registration.0);
+    }
+    writer.answer(StatusCode::OK)
+}
+
+fn summary(writer: &mut Writer, agent: &AgentEntry, verdict: &Option<Verdict>) {
+    let state = verdict.as_ref().map(|verdict| verdict.state);
+    let newest = agent.instances().last().and_then(|instance| instance.facts_now());
+    let functions = agent.functions();
+    writer
+        .text("id", agent.id.as_str())
+        .text("node_id", agent.id.as_str())
+        .text("state", word_of(verdict))
+        .text_if("evidence", verdict.as_ref().map(|verdict| verdict.evidence.as_str()))
+        .text("lifecycle_status", lifecycle(state))
+        .text("health_status", health(state))
+        .number("instance_count", i64::try_from(agent.instances().len()).unwrap_or(i64::MAX));
+    if let Some(facts) = newest {
+        writer
+            .text("base_url", &facts.base_url)
+            .text("version", &facts.version)
+            .time_if("last_heartbeat", facts.beat_at);
+    }
+    writer.list("functions", functions.iter(), |out, function| {
+        let mut writer = Writer::object_in(out);
+        writer
+            .text("id", function.name.as_str())
+            .text("type", function.kind.word())
+            .flag("idempotent", function.idempotent);
+        writer.end()
+    });
+}
+
+fn word_of(verdict: &Option<Verdict>) -> &'static str {
+    verdict.as_ref().map_or("down", |verdict| verdict.state.word())
+}
+
+/// The SDK's word for a lifecycle.
+fn lifecycle(state: Option<InstanceState>) -> &'static str {
+    match state {
+        Some(InstanceState::Active) => "ready",
+        Some(InstanceState::Unknown | InstanceState::Restarting) => "starting",
+        Some(InstanceState::Degraded | InstanceState::UnreachableCallback) => "degraded",
+        Some(InstanceState::Down) | None => "offline",
+    }
+}
+
+fn health(state: Option<InstanceState>) -> &'static str {
+    match state {
+        Some(InstanceState::Active) => "active",
+        Some(InstanceState::Unknown | InstanceState::Restarting) => "unknown",
+        Some(InstanceState::Degraded | InstanceState::UnreachableCallback) => "degraded",
+        Some(InstanceState::Down) | None => "inactive",
+    }
+}
+
+fn unknown(agent: &str) -> Problem {
+    let agent: String = agent.chars().take(128).collect();
+    Problem::not_found(format!("node not found: there is no agent {agent:?}"))
 }

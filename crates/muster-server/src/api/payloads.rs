@@ -1,9 +1,154 @@
-//! Not filled yet.
+//! `GET /api/v1/executions/{id}/payload/{kind}`: one payload as it was stored, whole or a range
+//! of it.
 
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use muster_engine::row::PayloadKind;
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::caller::Caller;
+use super::problem::{Answer, Problem};
+use super::show;
 use crate::app::App;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+    OpenApiRouter::new().routes(routes!(payload))
+}
+
+/// One payload, as the bytes that came in.
+#[utoipa::path(
+    get, path = "/api/v1/executions/{id}/payload/{kind}", tag = "executions",
+    params(
+        ("id" = String, Path, description = "The execution"),
+        ("kind" = String, Path, description = "input, result, error_details or late"),
+    ),
+    responses(
+        (status = 200, description = "The payload", body = serde_json::Value),
+        (status = 206, description = "The range that was asked for"),
+        (status = 404, description = "No such execution, or it has no such payload"),
+        (status = 416, description = "The range is beyond its end"),
+    )
+)]
+async fn payload(
+    State(app): State<App>,
+    caller: Caller,
+    path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
+    headers: HeaderMap,
+) -> Answer {
+    let Ok(Path((id, kind))) = path else {
+        return Err(Problem::validation("the path cannot be decoded"));
+    };
+    let execution = show::execution_id(&id)?;
+    let kind = kind_of(&kind)?;
+    let wanted = execution.clone();
+    let (row, payload) = app
+        .blocking(move |stores| -> muster_store::StoreResult<_> {
+            let (_, row) = stores.decisions.execution(&wanted)?;
+            let payload = match row {
+                Some(_) => stores.decisions.payload(&wanted, kind)?,
+                None => None,
+            };
+            Ok((row, payload))
+        })
+        .await?;
+    if row.is_none_or(|row| !caller.sees(&row.principal)) {
+        return Err(show::unknown_execution(&execution));
+    }
+    let payload = payload
+        .ok_or_else(|| Problem::not_found(format!("{execution} has no {}", kind.word())))?;
+    Ok(part(&headers, payload.0))
+}
+
+fn kind_of(word: &str) -> Result<PayloadKind, Problem> {
+    [
+        PayloadKind::Input,
+        PayloadKind::Result,
+        PayloadKind::ErrorDetails,
+        PayloadKind::Late,
+    ]
+    .into_iter()
+    .find(|kind| kind.word() == word)
+    .ok_or_else(|| Problem::validation("a payload is input, result, error_details or late"))
+}
+
+fn part(headers: &HeaderMap, bytes: Bytes) -> Response {
+    let size = bytes.len();
+    let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
+    let (status, body) = match range.and_then(|range| bounds(range, size)) {
+        None => (StatusCode::OK, bytes),
+        Some(Err(())) => {
+            let mut problem = Problem::validation(format!("the payload has {size} bytes"));
+            problem.status = StatusCode::RANGE_NOT_SATISFIABLE;
+            let mut response = problem.into_response();
+            set(&mut response, header::CONTENT_RANGE, &format!("bytes */{size}"));
+            return response;
+        }
+        Some(Ok((from, to))) => {
+            let mut response =
+                (StatusCode::PARTIAL_CONTENT, bytes.slice(from..=to)).into_response();
+            set(&mut response, header::CONTENT_RANGE, &format!("bytes {from}-{to}/{size}"));
+            return with_kind(response);
+        }
+    };
+    with_kind((status, body).into_response())
+}
+
+fn with_kind(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    response
+}
+
+fn set(response: &mut Response, name: header::HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+/// One range of bytes. `None` for what is no single range, which is answered whole; an error
+/// for one beyond the end.
+fn bounds(range: &str, size: usize) -> Option<Result<(usize, usize), ()>> {
+    let (from, to) = range.strip_prefix("bytes=")?.split_once('-')?;
+    let (from, to) = (from.trim(), to.trim());
+    if from.is_empty() {
+        let last: usize = to.parse().ok()?;
+        return Some(if last == 0 || size == 0 {
+            Err(())
+        } else {
+            Ok((size.saturating_sub(last), size - 1))
+        });
+    }
+    let from: usize = from.parse().ok()?;
+    let to: usize = if to.is_empty() { usize::MAX } else { to.parse().ok()? };
+    if to < from {
+        return None;
+    }
+    Some(if from >= size { Err(()) } else { Ok((from, to.min(size - 1))) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bounds;
+
+    #[test]
+    fn ranges_are_read_as_http_means_them() {
+        for (range, want) in [
+            ("bytes=0-3", Some(Ok((0, 3)))),
+            ("bytes=4-", Some(Ok((4, 9)))),
+            ("bytes=-3", Some(Ok((7, 9)))),
+            ("bytes=-99", Some(Ok((0, 9)))),
+            ("bytes=0-99", Some(Ok((0, 9)))),
+            ("bytes=10-", Some(Err(()))),
+            ("bytes=-0", Some(Err(()))),
+            ("bytes=5-4", None),
+            ("bytes=0-1,3-4", None),
+            ("lines=0-1", None),
+        ] {
+            assert_eq!(bounds(range, 10), want, "{range}");
+        }
+    }
 }

@@ -1,9 +1,161 @@
-//! Not filled yet.
+//! Runs: the list, one, and the steps of one.
 
+use axum::extract::State;
+use axum::http::StatusCode;
+use muster_store::{ExecutionFilter, RunFilter, RunSummary};
+use muster_wire::{AgentId, RunId};
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::body::{PathText, Query};
+use super::caller::Caller;
+use super::executions::{statuses, time};
+use super::paging;
+use super::problem::{Answer, Problem};
+use super::show;
+use super::write::{Writer, answer};
 use crate::app::App;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(one))
+        .routes(routes!(steps))
+}
+
+#[derive(Deserialize, Default)]
+struct Filter {
+    status: Option<String>,
+    agent: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+    q: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+/// Runs, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/runs", tag = "runs",
+    params(
+        ("status" = Option<String>, Query, description = "Words, separated by commas"),
+        ("agent" = Option<String>, Query, description = "The root's agent"),
+        ("since" = Option<String>, Query), ("until" = Option<String>, Query),
+        ("q" = Option<String>, Query, description = "Beginning or end of an id"),
+        ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query),
+    ),
+    responses((status = 200, description = "A page", body = serde_json::Value))
+)]
+async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
+    let page = paging::page(asked.limit, asked.cursor.as_deref())?;
+    let agent = asked.agent.as_deref().map(AgentId::parse).transpose();
+    let filter = RunFilter {
+        statuses: statuses(asked.status.as_deref())?,
+        agent: agent.map_err(|error| Problem::validation(format!("agent: {error}")))?,
+        since: time("since", asked.since.as_deref())?,
+        until: time("until", asked.until.as_deref())?,
+        id_part: asked.q.filter(|q| !q.is_empty()),
+    };
+    let limit = page.limit;
+    let runs = app
+        .blocking(move |stores| stores.decisions.runs(&filter, &page))
+        .await?;
+    let next = (runs.len() == limit)
+        .then(|| runs.last().map(|run| paging::cursor(run.root.created_at, run.root.id.as_str())))
+        .flatten();
+    let mut writer = Writer::object();
+    writer
+        .list("runs", &runs, summary)
+        .number("count", i64::try_from(runs.len()).unwrap_or(i64::MAX))
+        .text_if("next_cursor", next.as_deref());
+    Ok(writer.answer(StatusCode::OK))
+}
+
+/// One run.
+#[utoipa::path(
+    get, path = "/api/v1/runs/{run}", tag = "runs",
+    params(("run" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "The run", body = serde_json::Value),
+        (status = 404, description = "No such run"),
+    )
+)]
+async fn one(State(app): State<App>, caller: Caller, PathText(run): PathText) -> Answer {
+    let run = known(&app, &caller, &run).await?;
+    Ok(answer(StatusCode::OK, summary(Vec::new(), &run).into()))
+}
+
+#[derive(Deserialize, Default)]
+struct Steps {
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+/// The executions of a run, oldest first: parents come before their children.
+#[utoipa::path(
+    get, path = "/api/v1/runs/{run}/steps", tag = "runs",
+    params(
+        ("run" = String, Path, description = "The run"),
+        ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query),
+    ),
+    responses(
+        (status = 200, description = "A page", body = serde_json::Value),
+        (status = 404, description = "No such run"),
+    )
+)]
+async fn steps(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(run): PathText,
+    Query(asked): Query<Steps>,
+) -> Answer {
+    let page = paging::page(asked.limit, asked.cursor.as_deref())?;
+    let run = known(&app, &caller, &run).await?;
+    let filter = ExecutionFilter {
+        run: Some(run.id.clone()),
+        oldest_first: true,
+        ..ExecutionFilter::default()
+    };
+    let limit = page.limit;
+    let rows = app
+        .blocking(move |stores| stores.decisions.executions(&filter, &page))
+        .await?;
+    let next = (rows.len() == limit)
+        .then(|| rows.last().map(|row| paging::cursor(row.created_at, row.id.as_str())))
+        .flatten();
+    let mut writer = Writer::object();
+    writer
+        .text("run_id", run.id.as_str())
+        .text("status", run.status.word())
+        .list("steps", &rows, show::line)
+        .text_if("next_cursor", next.as_deref());
+    Ok(writer.answer(StatusCode::OK))
+}
+
+async fn known(app: &App, caller: &Caller, run: &str) -> Result<RunSummary, Problem> {
+    let id = RunId::parse(run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
+    let wanted = id.clone();
+    let run = app.blocking(move |stores| stores.decisions.run(&wanted)).await?;
+    run.filter(|run| caller.sees(&run.root.principal))
+        .ok_or_else(|| Problem::not_found(format!("there is no run {id}")))
+}
+
+fn summary(out: Vec<u8>, run: &RunSummary) -> Vec<u8> {
+    let mut writer = Writer::object_in(out);
+    let total: u64 = run.counts.iter().map(|(_, count)| count).sum();
+    writer
+        .text("run_id", run.id.as_str())
+        .text("status", run.status.word())
+        .number("executions", i64::try_from(total).unwrap_or(i64::MAX))
+        .value(
+            "counts",
+            &run.counts
+                .iter()
+                .map(|(status, count)| (status.word(), *count))
+                .collect::<std::collections::BTreeMap<_, _>>(),
+        )
+        .time_if("cancelled_at", run.cancelled_at)
+        .raw("root", &show::line(Vec::new(), &run.root));
+    writer.end()
 }

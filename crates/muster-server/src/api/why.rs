@@ -1,9 +1,201 @@
-//! Not filled yet.
+//! `GET /api/v1/why/{id}`: the evidence behind where an execution or an agent is.
 
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use muster_engine::effect::Why;
+use muster_engine::event::Question;
+use muster_engine::row::{AttemptRow, EventRow, ExecutionRow};
+use muster_engine::{Event, Reply};
+use muster_wire::{ExecutionId, Status};
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::body::PathText;
+use super::caller::Caller;
+use super::execution_events;
+use super::problem::{Answer, Problem};
+use super::queues;
+use super::show;
+use super::write::{Writer, string};
 use crate::app::App;
+use crate::directory::AgentEntry;
+
+/// Events that are shown as evidence.
+const EVIDENCE_MAX: usize = 200;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+    OpenApiRouter::new().routes(routes!(why))
+}
+
+/// Why an execution, or an agent, is where it is.
+#[utoipa::path(
+    get, path = "/api/v1/why/{id}", tag = "executions",
+    params(("id" = String, Path, description = "An execution or an agent")),
+    responses(
+        (status = 200, description = "Verdict, rule, evidence, and what happens next", body = serde_json::Value),
+        (status = 404, description = "Neither an execution nor an agent"),
+    )
+)]
+async fn why(State(app): State<App>, caller: Caller, PathText(id): PathText) -> Answer {
+    let execution = show::execution_id(&id)?;
+    let question = Question::Why(execution.clone());
+    match app.driver.ask(|waiter| Event::Asked { question, waiter }).await? {
+        Reply::Why(Some(why)) if caller.sees(&why.row.principal) => {
+            let (attempts, events) = evidence(&app, &execution).await?;
+            return Ok(open(&why, &attempts, &events));
+        }
+        Reply::Why(_) | Reply::UnknownExecution => {}
+        Reply::Refused(refusal) => return Err(refusal.into()),
+        other => return Err(Problem::internal(&format!("a question was answered {other:?}"))),
+    }
+    let wanted = execution.clone();
+    let (_, row) = app.blocking(move |stores| stores.decisions.execution(&wanted)).await?;
+    if let Some(row) = row.filter(|row| caller.sees(&row.principal)) {
+        let (attempts, events) = evidence(&app, &execution).await?;
+        return Ok(past(&row, &attempts, &events));
+    }
+    match app.directory.agent(&id) {
+        Some(entry) => agent(&app, &entry).await,
+        None => Err(Problem::not_found(format!(
+            "{execution} is neither an execution nor an agent"
+        ))),
+    }
+}
+
+async fn evidence(
+    app: &App,
+    execution: &ExecutionId,
+) -> Result<(Vec<AttemptRow>, Vec<EventRow>), Problem> {
+    let wanted = execution.clone();
+    Ok(app
+        .blocking(move |stores| -> muster_store::StoreResult<_> {
+            let attempts = stores.decisions.attempts(&wanted)?;
+            Ok((attempts, stores.decisions.events_of(&wanted, EVIDENCE_MAX)?))
+        })
+        .await?)
+}
+
+fn open(why: &Why, attempts: &[AttemptRow], events: &[EventRow]) -> Response {
+    let mut writer = Writer::object();
+    writer
+        .text("id", why.row.id.as_str())
+        .text("kind", "execution")
+        .text("state", why.row.status.word())
+        .text_if("status_reason", why.row.status_reason.as_deref())
+        .text("verdict", &why.verdict)
+        .text("rule", &why.rule)
+        .list("next", &why.next, |out, (at, what)| {
+            let mut writer = Writer::object_in(out);
+            writer.time_if("at", Some(*at)).text("what", what);
+            writer.end()
+        })
+        .list("changes", &why.changes, |out, (what, command)| {
+            let mut writer = Writer::object_in(out);
+            writer.text("what", what).text("command", command);
+            writer.end()
+        })
+        .list("ruled_out", &why.ruled_out, text);
+    tail(&mut writer, &why.row, attempts, events);
+    writer.answer(StatusCode::OK)
+}
+
+/// Why something ended as it did: its row, its attempts, its events.
+fn past(row: &ExecutionRow, attempts: &[AttemptRow], events: &[EventRow]) -> Response {
+    let mut writer = Writer::object();
+    writer
+        .text("id", row.id.as_str())
+        .text("kind", "execution")
+        .text("state", row.status.word())
+        .text_if("status_reason", row.status_reason.as_deref())
+        .text("verdict", &verdict(row))
+        .text("rule", rule(row));
+    tail(&mut writer, row, attempts, events);
+    writer.answer(StatusCode::OK)
+}
+
+fn verdict(row: &ExecutionRow) -> String {
+    let target = format!("{}.{}", row.agent, row.function);
+    let took = show::duration_ms(row).map_or_else(String::new, |ms| format!(" after {ms} ms"));
+    let category = row.error_category.as_ref().map_or("no category", |c| c.word());
+    match row.status {
+        Status::Succeeded => format!("{target} ended well{took}"),
+        Status::Failed => format!("{target} failed{took}: {category}"),
+        Status::Cancelled => format!(
+            "{target} was cancelled{took}{}",
+            row.status_reason.as_deref().map_or_else(String::new, |why| format!(": {why}"))
+        ),
+        Status::Timeout => format!("{target} ran out of time{took}: {category}"),
+        Status::Queued => format!("{target} waits in the queue of {}", row.agent),
+        Status::Running | Status::Waiting | Status::Paused => {
+            format!("{target} is {}", row.status)
+        }
+    }
+}
+
+fn rule(row: &ExecutionRow) -> &'static str {
+    match row.status {
+        Status::Queued => "it starts when a slot of its agent is free and its turn has come",
+        Status::Running | Status::Waiting | Status::Paused => "it ends by its agent's word or a clock",
+        Status::Succeeded | Status::Failed | Status::Cancelled | Status::Timeout => {
+            "the first end that is committed stands and never changes"
+        }
+    }
+}
+
+fn tail(writer: &mut Writer, row: &ExecutionRow, attempts: &[AttemptRow], events: &[EventRow]) {
+    writer
+        .raw("execution", &show::line(Vec::new(), row))
+        .list("attempts", attempts, |out, attempt| {
+            let mut writer = Writer::object_in(out);
+            writer
+                .number("n", attempt.n.into())
+                .text("instance_id", attempt.instance.as_str())
+                .time_if("sent_at", Some(attempt.sent_at))
+                .time_if("accepted_at", attempt.accepted_at)
+                .time_if("ended_at", attempt.ended_at)
+                .text_if("outcome", attempt.outcome.map(|outcome| outcome.word()));
+            writer.end()
+        })
+        .list("evidence", events, execution_events::line);
+}
+
+async fn agent(app: &App, entry: &AgentEntry) -> Answer {
+    let state = queues::ask(app, entry.id.as_str()).await?;
+    let now = app.clock.now();
+    let limits = app.config.limits();
+    let best = entry.verdict(now, &limits);
+    let mut writer = Writer::object();
+    writer
+        .text("id", entry.id.as_str())
+        .text("kind", "agent")
+        .text("state", best.as_ref().map_or("down", |verdict| verdict.state.word()))
+        .text(
+            "verdict",
+            &best.as_ref().map_or_else(
+                || format!("{} has no instance", entry.id),
+                |verdict| format!("{} is {}: {}", entry.id, verdict.state.word(), verdict.evidence),
+            ),
+        )
+        .text("rule", "an agent is as good as its best instance")
+        .raw("queue", &queues::state(Vec::new(), &state))
+        .list("evidence", entry.instances().iter(), |out, instance| {
+            let mut writer = Writer::object_in(out);
+            writer.text("instance_id", instance.id.as_str());
+            if let Some(facts) = instance.facts_now() {
+                let verdict = facts.verdict(now, limits.liveness(&entry.id));
+                writer
+                    .text("base_url", &facts.base_url)
+                    .text("state", verdict.state.word())
+                    .text("evidence", &verdict.evidence)
+                    .time_if("at", Some(verdict.at));
+            }
+            writer.end()
+        });
+    Ok(writer.answer(StatusCode::OK))
+}
+
+fn text(mut out: Vec<u8>, text: &String) -> Vec<u8> {
+    string(&mut out, text);
+    out
 }

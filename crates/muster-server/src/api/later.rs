@@ -1,0 +1,50 @@
+//! What the design names and this plane does not have yet: answered 501 in the one error shape,
+//! so that a client can tell "not here" from "no such thing".
+
+use axum::routing::any;
+use utoipa_axum::router::OpenApiRouter;
+
+use super::problem::Problem;
+use crate::app::App;
+
+/// Path and what it would be.
+const LATER: &[(&str, &str)] = &[
+    ("/api/v1/executions/{id}/restart", "restarting executions"),
+    ("/api/v1/executions/{id}/pause", "pausing executions"),
+    ("/api/v1/executions/{id}/resume", "resuming executions"),
+    ("/api/v1/executions/{id}/approval-response", "approvals"),
+    ("/api/v1/workflows/{run}/pause-tree", "pausing runs"),
+    ("/api/v1/workflows/{run}/resume-tree", "resuming runs"),
+    ("/api/v1/agents/{node}/executions/{id}/request-approval", "approvals"),
+    ("/api/v1/agents/{node}/executions/{id}/approval-status", "approvals"),
+    ("/api/v1/agents/{node}/executions/{id}/awaiter-status", "waiting for children"),
+    ("/api/v1/webhooks/approval-response", "approvals"),
+    ("/api/v1/nodes/register-serverless", "serverless agents"),
+    ("/api/v1/nodes/{id}/status", "lease renewal by status"),
+    ("/api/v1/nodes/{id}/actions/{action}", "node actions"),
+    ("/api/v1/reasoners/{target}", "the legacy call route"),
+    ("/api/v1/skills/{target}", "the legacy call route"),
+    ("/api/v1/sessions/{*rest}", "sessions"),
+    ("/api/v1/triggers", "triggers"),
+    ("/api/v1/triggers/{*rest}", "triggers"),
+    ("/api/v1/sources", "trigger sources"),
+    ("/api/v1/sources/{*rest}", "trigger sources"),
+    ("/api/v1/agentic/{*rest}", "the agentic surface"),
+    ("/api/v1/webhooks", "webhooks"),
+    ("/api/v1/webhooks/{id}", "webhooks"),
+    ("/api/v1/cluster", "several replicas"),
+    ("/api/v1/workers", "workers"),
+    ("/api/v1/workers/{*rest}", "workers"),
+    ("/api/v1/fleet", "the fleet"),
+    ("/api/v1/fleet/{*rest}", "the fleet"),
+    ("/mcp", "the MCP lane"),
+    ("/v1/{*rest}", "the Relay adapter"),
+    ("/ui", "the dashboard"),
+    ("/ui/{*rest}", "the dashboard"),
+];
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    LATER.iter().fold(OpenApiRouter::new(), |router, (path, what)| {
+        router.route(path, any(async || Problem::not_supported(what)))
+    })
+}
