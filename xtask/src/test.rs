@@ -2,7 +2,7 @@
 //! the others; the last line is the sum of all test runners. Knows no test by name.
 
 mod counts;
-mod part;
+pub(crate) mod part;
 mod python;
 
 use std::time::Instant;
