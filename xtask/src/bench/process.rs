@@ -118,7 +118,6 @@ impl Load {
         let line = self.process.read_line()?;
         Ok(serde_json::from_str(&line)?)
     }
-
 }
 
 /// The plane: the binary to measure, started with a folder and settings.
