@@ -40,6 +40,7 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
             | Write::EndAttempt { .. }
             | Write::PutPayload { .. }
             | Write::PutAgent(_)
+            | Write::SetAgentHold { .. }
             | Write::PutInstance(_)
             | Write::PutRun(_)
             | Write::InsertKey(_)

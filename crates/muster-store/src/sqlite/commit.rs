@@ -257,6 +257,16 @@ fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> StoreResult
             put_payload(conn, n, *kind, bytes)
         }
         Write::PutAgent(row) => put_agent(conn, row),
+        Write::SetAgentHold { agent, held } => {
+            let changed = conn
+                .prepare_cached("UPDATE agents SET held = ?2 WHERE id = ?1")
+                .and_then(|mut s| s.execute(params![agent.as_str(), held]))
+                .map_err(failed("hold an agent"))?;
+            if changed != 1 {
+                return Err(StoreError::Conflict(format!("there is no agent {agent}")));
+            }
+            Ok(())
+        }
         Write::PutInstance(row) => put_instance(conn, row),
         Write::PutRun(row) => put_run(conn, row),
         Write::InsertKey(row) => insert_key(conn, row),
