@@ -16,6 +16,8 @@ pub mod logs;
 pub mod memory;
 pub mod meters;
 pub mod plane;
+mod slow_body;
+mod tail;
 pub mod views;
 
 pub use app::App;

@@ -21,6 +21,7 @@ use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver::DriverHandle;
+use crate::slow_body::SlowBody;
 
 /// Slow clients: how long the head of a request may take.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -136,7 +137,7 @@ async fn connection(
 ) {
     let service = hyper::service::service_fn(move |mut request: http::Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
-        service.clone().call(request)
+        service.clone().call(request.map(SlowBody::new))
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

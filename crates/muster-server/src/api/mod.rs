@@ -9,6 +9,7 @@ mod audit;
 mod batch_status;
 mod callbacks;
 mod cancel;
+mod cursor;
 mod did;
 mod discovery;
 mod docs;
