@@ -77,7 +77,8 @@ fn run_part(which: Which, options: &Options) -> Vec<Row> {
         )],
         Which::Doc => vec![check(
             "doc",
-            &Part::cargo("doc --workspace --no-deps --all-features --locked").env("RUSTDOCFLAGS", "-D warnings"),
+            &Part::cargo("doc --workspace --no-deps --all-features --locked")
+                .env("RUSTDOCFLAGS", "-D warnings"),
         )],
         Which::Tree => vec![no_second_tls()],
         Which::Rust => rust_tests(filter),
@@ -129,7 +130,9 @@ fn counted(name: &'static str, part: &Part) -> Row {
 fn rust_tests(filter: Option<&str>) -> Vec<Row> {
     let nextest = Part::cargo("nextest --version").quiet();
     let mut suite = if nextest {
-        Part::cargo("nextest run --workspace --all-features --locked --no-fail-fast --no-tests pass")
+        Part::cargo(
+            "nextest run --workspace --all-features --locked --no-fail-fast --no-tests pass",
+        )
     } else {
         Part::cargo("test --workspace --all-features --locked --no-fail-fast --all-targets")
     };

@@ -39,7 +39,9 @@ pub(crate) fn measure(site: &mut Site, gates: &mut Gates) -> anyhow::Result<()> 
     let began = Instant::now();
     fill(&data, count)?;
     let took = began.elapsed().as_secs_f64();
-    say::note(&format!("{count} finished executions written in {took:.0} s"));
+    say::note(&format!(
+        "{count} finished executions written in {took:.0} s"
+    ));
 
     let mut times = Vec::new();
     for _ in 0..5 {
@@ -55,7 +57,13 @@ pub(crate) fn measure(site: &mut Site, gates: &mut Gates) -> anyhow::Result<()> 
     let (plane, _) = site.plane(&data, &[])?;
     site.register_bench()?;
     let with = after_a_few_calls(site, &plane)?;
-    gates.at_most("memory that the history costs", with - without, "MiB", 8.0, 2.0);
+    gates.at_most(
+        "memory that the history costs",
+        with - without,
+        "MiB",
+        8.0,
+        2.0,
+    );
     Ok(())
 }
 
