@@ -182,7 +182,7 @@ fn finished(n: u64, at: Timestamp, seq: &mut u64, writes: &mut Vec<Write>) {
         (EventKind::ExecutionSucceeded, Status::Succeeded, end),
     ] {
         *seq += 1;
-        writes.push(Write::InsertEvent(Box::new(EventRow {
+        writes.push(Write::InsertEvent(Arc::new(EventRow {
             seq: *seq,
             at,
             kind,
