@@ -12,6 +12,7 @@ mod check;
 pub mod error;
 pub mod glob;
 pub mod lease;
+pub mod memory;
 pub mod question;
 pub mod sqlite;
 
@@ -28,11 +29,15 @@ use muster_wire::{AgentId, ExecutionId, RunId, Timestamp};
 pub use annex::Annex;
 pub use error::{StoreError, StoreResult};
 pub use lease::{Lease, LeaseId};
+pub use memory::{Fault, Faults, MemoryStore};
 pub use question::{
     ExecutionFilter, Page, QuarantineItem, RunFilter, RunSummary, StoreAbout, StoreSizes,
     StoredAgent, Window,
 };
 pub use sqlite::{Durability, Options, SqliteStore};
+
+/// The format that this build writes, and the newest it reads.
+pub const FORMAT: u32 = sqlite::FORMAT;
 
 /// A payload of more bytes is stored by [`Store::put_large`], outside the commit.
 pub const INLINE_MAX: usize = 64 << 10;

@@ -33,6 +33,8 @@ use self::connection::Readers;
 use self::writer::Writer;
 use crate::{StoreAbout, StoreResult};
 
+pub(crate) use self::schema::FORMAT;
+
 /// What an answer survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {

@@ -14,6 +14,11 @@ macro_rules! on_each_store {
             fn claim($store: &dyn crate::support::Both) $body
 
             #[test]
+            fn in_memory() {
+                claim(&muster_store::MemoryStore::new());
+            }
+
+            #[test]
             fn on_sqlite() {
                 let dir = tempfile::tempdir().unwrap();
                 let options = muster_store::Options {
