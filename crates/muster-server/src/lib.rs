@@ -11,6 +11,7 @@ pub mod directory;
 pub mod driver;
 pub mod duties;
 pub mod feed;
+pub mod health;
 pub mod identity;
 pub mod logs;
 pub mod memory;

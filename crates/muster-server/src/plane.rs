@@ -83,6 +83,7 @@ impl Plane {
         let address = listener
             .local_addr()
             .map_err(|error| StartError::Listen(wanted, error))?;
+        crate::health::start_duties(&app);
         app.phase.set(LifePhase::Serving);
         let closing = CancellationToken::new();
         let service = crate::api::service(app.clone());
