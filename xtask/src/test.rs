@@ -2,7 +2,7 @@
 //! the others; the last line is the sum of all test runners. Knows no test by name.
 
 mod counts;
-mod part;
+pub(crate) mod part;
 mod python;
 
 use std::time::Instant;
@@ -73,11 +73,12 @@ fn run_part(which: Which, options: &Options) -> Vec<Row> {
         Which::Fmt => vec![check("fmt", &Part::cargo("fmt --all --check"))],
         Which::Clippy => vec![check(
             "clippy",
-            &Part::cargo("clippy --workspace --all-targets --locked -- -D warnings"),
+            &Part::cargo("clippy --workspace --all-targets --all-features --locked -- -D warnings"),
         )],
         Which::Doc => vec![check(
             "doc",
-            &Part::cargo("doc --workspace --no-deps --locked").env("RUSTDOCFLAGS", "-D warnings"),
+            &Part::cargo("doc --workspace --no-deps --all-features --locked")
+                .env("RUSTDOCFLAGS", "-D warnings"),
         )],
         Which::Tree => vec![no_second_tls()],
         Which::Rust => rust_tests(filter),
@@ -129,16 +130,18 @@ fn counted(name: &'static str, part: &Part) -> Row {
 fn rust_tests(filter: Option<&str>) -> Vec<Row> {
     let nextest = Part::cargo("nextest --version").quiet();
     let mut suite = if nextest {
-        Part::cargo("nextest run --workspace --locked --no-fail-fast --no-tests pass")
+        Part::cargo(
+            "nextest run --workspace --all-features --locked --no-fail-fast --no-tests pass",
+        )
     } else {
-        Part::cargo("test --workspace --locked --no-fail-fast --all-targets")
+        Part::cargo("test --workspace --all-features --locked --no-fail-fast --all-targets")
     };
     if let Some(filter) = filter {
         suite = suite.arg(filter);
     }
     let mut rows = vec![counted("rust", &suite)];
     if filter.is_none() {
-        let docs = Part::cargo("test --workspace --locked --no-fail-fast --doc");
+        let docs = Part::cargo("test --workspace --all-features --locked --no-fail-fast --doc");
         rows.push(counted("rust, in docs", &docs));
     }
     rows

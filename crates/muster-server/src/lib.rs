@@ -13,6 +13,7 @@ pub mod dispatch;
 pub mod driver;
 pub mod duties;
 pub mod feed;
+pub mod health;
 pub mod identity;
 pub mod json;
 pub mod logs;
@@ -20,6 +21,8 @@ pub mod memory;
 pub mod meters;
 pub mod payloads;
 pub mod plane;
+mod slow_body;
+mod tail;
 pub mod views;
 
 pub use app::App;

@@ -21,6 +21,7 @@ use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver::DriverHandle;
+use crate::slow_body::SlowBody;
 
 /// Slow clients: how long the head of a request may take.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -82,6 +83,7 @@ impl Plane {
         let address = listener
             .local_addr()
             .map_err(|error| StartError::Listen(wanted, error))?;
+        crate::health::start_duties(&app);
         app.phase.set(LifePhase::Serving);
         let closing = CancellationToken::new();
         let service = crate::api::service(app.clone());
@@ -136,7 +138,7 @@ async fn connection(
 ) {
     let service = hyper::service::service_fn(move |mut request: http::Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
-        service.clone().call(request)
+        service.clone().call(request.map(SlowBody::new))
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

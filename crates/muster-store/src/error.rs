@@ -49,12 +49,21 @@ pub enum StoreError {
         /// What the store holds.
         found: u64,
     },
+    /// A write contradicts what is stored: a row is there already, or is not there.
+    #[error("{0}")]
+    Conflict(String),
+    /// The SQLite that was linked has a bug that can lose committed writes.
+    #[error("SQLite {0} can lose committed writes; 3.51.3 or later is needed")]
+    OldSqlite(String),
     /// A row cannot be understood.
     #[error("unreadable row: {0}")]
     Unreadable(String),
     /// The disk is full.
-    #[error("the disk is full")]
+    #[error("the disk is full; free some space, nothing that was answered is lost")]
     Full,
+    /// The files cannot be written.
+    #[error("{0} cannot be written; check its owner and mode, and whether its disk is read-only")]
+    ReadOnly(String),
     /// Too many rows could not be read.
     #[error(
         "{0} rows cannot be read; nothing was changed. See docs/operations.md, 'A store that does not start'"
@@ -63,4 +72,34 @@ pub enum StoreError {
     /// The store's own thread is gone.
     #[error("the store has stopped")]
     Stopped,
+}
+
+impl StoreError {
+    /// Whether trying the same again may help: busy or full, not broken or refused.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            StoreError::Full => true,
+            StoreError::Sqlite { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(
+                    rusqlite::ErrorCode::DatabaseBusy
+                        | rusqlite::ErrorCode::DatabaseLocked
+                        | rusqlite::ErrorCode::OutOfMemory
+                        | rusqlite::ErrorCode::SystemIoFailure
+                        | rusqlite::ErrorCode::OperationInterrupted
+                )
+            ),
+            StoreError::Io { .. }
+            | StoreError::InUse(_)
+            | StoreError::Newer { .. }
+            | StoreError::Fenced { .. }
+            | StoreError::Sequence { .. }
+            | StoreError::Conflict(_)
+            | StoreError::OldSqlite(_)
+            | StoreError::Unreadable(_)
+            | StoreError::ReadOnly(_)
+            | StoreError::TooManyUnreadable(_)
+            | StoreError::Stopped => false,
+        }
+    }
 }

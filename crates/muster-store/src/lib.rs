@@ -6,9 +6,15 @@
 //! Every method blocks; callers on an async runtime use a blocking thread. Decides nothing.
 
 pub mod annex;
+pub mod bound;
+pub mod change;
+mod check;
 pub mod error;
+pub mod glob;
 pub mod lease;
+pub mod memory;
 pub mod question;
+pub mod sqlite;
 
 use std::sync::Arc;
 
@@ -23,10 +29,18 @@ use muster_wire::{AgentId, ExecutionId, RunId, Timestamp};
 pub use annex::Annex;
 pub use error::{StoreError, StoreResult};
 pub use lease::{Lease, LeaseId};
+pub use memory::{Fault, Faults, MemoryStore};
 pub use question::{
     ExecutionFilter, Page, QuarantineItem, RunFilter, RunSummary, StoreAbout, StoreSizes,
     StoredAgent, Window,
 };
+pub use sqlite::{Durability, Options, SqliteStore};
+
+/// The format that this build writes, and the newest it reads.
+pub const FORMAT: u32 = sqlite::FORMAT;
+
+/// A payload of more bytes is stored by [`Store::put_large`], outside the commit.
+pub const INLINE_MAX: usize = 64 << 10;
 
 /// What one group commit writes, fenced by the lease and the expected last event.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +84,13 @@ pub struct Restored {
 pub trait Store: Send + Sync + 'static {
     /// What and where it is.
     fn about(&self) -> StoreAbout;
+
+    /// Accepts that the store was copied or restored to where it is: from then on
+    /// [`StoreAbout::suspicious`] is `None`.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn accept_place(&self) -> StoreResult<()>;
 
     /// Takes a deciding lease; a later taker's epoch is higher.
     ///
@@ -251,6 +272,16 @@ pub struct Stores {
     pub decisions: Arc<dyn Store>,
     /// What is not decided.
     pub annex: Arc<dyn Annex>,
+}
+
+impl Stores {
+    /// One store that is both.
+    pub fn of<S: Store + Annex>(store: Arc<S>) -> Self {
+        Self {
+            decisions: store.clone(),
+            annex: store,
+        }
+    }
 }
 
 /// The rows of a window and whether there are more.

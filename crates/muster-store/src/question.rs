@@ -77,12 +77,24 @@ pub struct RunSummary {
     pub id: RunId,
     /// Its root's row.
     pub root: ExecutionRow,
-    /// Its status: the root's, but running while any member is open.
+    /// Its status: the root's, but running while any other member is open.
     pub status: Status,
     /// Members, by status.
     pub counts: Vec<(Status, u64)>,
     /// When it was cancelled.
     pub cancelled_at: Option<Timestamp>,
+}
+
+/// The status of a run from its root's and the counts of all its members: the root's own, but
+/// running while a member other than the root is open.
+pub fn run_status(root: Status, counts: &[(Status, u64)]) -> Status {
+    let open = |(status, _): &&(Status, u64)| !status.is_terminal();
+    let open: u64 = counts.iter().filter(open).map(|(_, count)| count).sum();
+    if open > u64::from(!root.is_terminal()) {
+        Status::Running
+    } else {
+        root
+    }
 }
 
 /// An agent with its instances.

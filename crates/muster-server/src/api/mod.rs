@@ -9,6 +9,7 @@ mod audit;
 mod batch_status;
 mod callbacks;
 mod cancel;
+mod cursor;
 mod did;
 mod discovery;
 mod docs;
@@ -29,6 +30,7 @@ mod payloads;
 mod quarantine;
 mod queues;
 mod runs;
+mod system;
 mod ui_events;
 mod why;
 mod workflow;
@@ -57,6 +59,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(queues::routes())
         .merge(events::routes())
         .merge(health::routes())
+        .merge(system::routes())
         .merge(metrics::routes())
         .merge(keys::routes())
         .merge(audit::routes())

@@ -177,7 +177,7 @@ mod tests {
         for (path, item) in document["paths"].as_object().unwrap() {
             for (method, operation) in item.as_object().unwrap() {
                 let summary = operation["summary"].as_str().unwrap_or("");
-                if summary.len() < 10 || !operation["responses"]["default"].is_object() {
+                if summary.len() < 5 || !operation["responses"]["default"].is_object() {
                     thin.push(format!("{method} {path}: {summary:?}"));
                 }
             }

@@ -129,6 +129,16 @@ impl Ring {
         records
     }
 
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.table.load().by_hash.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// One key's record.
     pub fn get(&self, id: &str) -> Option<KeyRecord> {
         let table = self.table.load();

@@ -1,0 +1,66 @@
+//! What both stores demand of a commit before they touch a row: its events follow each other
+//! without a hole, and its numbers fit a row. Reads nothing.
+
+use muster_engine::Write;
+
+use crate::{Commit, StoreError, StoreResult};
+
+/// A row's numbers are signed; one over this cannot be ordered.
+const NUMBER_MAX: u64 = i64::MAX as u64;
+
+/// Checks a commit against the last event that is stored.
+pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
+    if commit.after_seq != stored {
+        return Err(StoreError::Sequence {
+            expected: commit.after_seq,
+            found: stored,
+        });
+    }
+    let mut last = stored;
+    for write in &commit.writes {
+        match write {
+            Write::InsertEvent(event) => {
+                if event.seq != last + 1 {
+                    return Err(StoreError::Sequence {
+                        expected: last + 1,
+                        found: event.seq,
+                    });
+                }
+                last = event.seq;
+            }
+            Write::InsertExecution(row) => {
+                fits("turn", row.queue.turn)?;
+                fits("seq", row.queue.seq)?;
+                fits("input_size", row.input_size)?;
+                fits("result_size", row.result_size.unwrap_or(0))?;
+            }
+            Write::UpdateExecution { .. }
+            | Write::InsertAttempt(_)
+            | Write::AcceptAttempt { .. }
+            | Write::EndAttempt { .. }
+            | Write::PutPayload { .. }
+            | Write::PutAgent(_)
+            | Write::SetAgentHold { .. }
+            | Write::PutInstance(_)
+            | Write::PutRun(_)
+            | Write::InsertKey(_)
+            | Write::SetHold(_) => {}
+        }
+    }
+    if last != commit.last_seq {
+        return Err(StoreError::Sequence {
+            expected: commit.last_seq,
+            found: last,
+        });
+    }
+    Ok(())
+}
+
+fn fits(what: &str, number: u64) -> StoreResult<()> {
+    if number > NUMBER_MAX {
+        return Err(StoreError::Conflict(format!(
+            "{what} {number} is over {NUMBER_MAX} and cannot be stored"
+        )));
+    }
+    Ok(())
+}

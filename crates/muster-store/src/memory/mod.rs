@@ -1,0 +1,378 @@
+//! A store in memory, for tests: the same answers as SQLite, and faults on demand. Keeps
+//! nothing, and walks everything for a list.
+
+mod annex;
+mod fault;
+mod question;
+mod retire;
+mod state;
+
+use bytes::Bytes;
+use muster_engine::event::{Known, KnownTree, Submission};
+use muster_engine::row::{
+    AttemptRow, EventRow, ExecutionRow, OpenExecution, Payload, PayloadKind, QueueCount, QueueKey,
+    QueuedRow, Snapshot,
+};
+use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
+use parking_lot::Mutex;
+
+pub use self::fault::{Fault, Faults};
+
+use self::annex::Beside;
+use self::state::{Large, State};
+use crate::{
+    Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem, Restored, Retention,
+    RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent,
+    Window, check,
+};
+
+/// A store that is gone when it is dropped.
+#[derive(Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    beside: Mutex<Beside>,
+    faults: Faults,
+}
+
+impl MemoryStore {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What tests ask to go wrong.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Lets the commit of a [`Fault::UnknownLate`] arrive; whether it was still taken.
+    pub fn settle(&self) -> bool {
+        self.faults
+            .take_late()
+            .is_some_and(|commit| self.write(&commit).is_ok())
+    }
+
+    fn write(&self, commit: &Commit) -> StoreResult<()> {
+        let mut state = self.state.lock();
+        let epoch = state.leases.get(&commit.lease.id.0).copied();
+        if epoch != Some(commit.lease.epoch) {
+            return Err(StoreError::Fenced {
+                held: commit.lease.epoch,
+            });
+        }
+        check::commit(commit, state.last_seq())?;
+        state.apply_all(&commit.writes)?;
+        self.faults.count();
+        Ok(())
+    }
+}
+
+fn lost() -> StoreError {
+    StoreError::Io {
+        doing: "commit".into(),
+        source: std::io::Error::from(std::io::ErrorKind::ConnectionReset),
+    }
+}
+
+impl Store for MemoryStore {
+    fn about(&self) -> StoreAbout {
+        StoreAbout {
+            kind: "memory",
+            place: "memory".into(),
+            durability: "none",
+            format: crate::FORMAT,
+            mark: "memory".into(),
+            suspicious: None,
+        }
+    }
+
+    fn accept_place(&self) -> StoreResult<()> {
+        Ok(())
+    }
+
+    fn take_lease(&self, id: LeaseId, _owner: &str) -> StoreResult<Lease> {
+        let mut state = self.state.lock();
+        let epoch = state.leases.entry(id.0).or_default();
+        *epoch += 1;
+        Ok(Lease { id, epoch: *epoch })
+    }
+
+    fn commit(&self, commit: &Commit) -> CommitEnd {
+        let fault = self.faults.take(commit);
+        let refused = |cause: StoreError| CommitEnd::Refused {
+            passing: cause.is_passing(),
+            cause,
+        };
+        match fault {
+            None => match self.write(commit) {
+                Ok(()) => CommitEnd::Committed,
+                Err(cause) => refused(cause),
+            },
+            Some(Fault::Full) => refused(StoreError::Full),
+            Some(Fault::Broken) => refused(StoreError::Conflict("a test wants it so".into())),
+            Some(Fault::UnknownLost) => CommitEnd::Unknown(lost()),
+            Some(Fault::UnknownKept) => match self.write(commit) {
+                Ok(()) => CommitEnd::Unknown(lost()),
+                Err(cause) => refused(cause),
+            },
+            Some(Fault::UnknownLate) => {
+                self.faults.keep_late(commit);
+                CommitEnd::Unknown(lost())
+            }
+        }
+    }
+
+    fn last_seq(&self) -> StoreResult<u64> {
+        Ok(self.state.lock().last_seq())
+    }
+
+    fn restore(&self) -> StoreResult<Restored> {
+        Ok(Restored {
+            snapshot: snapshot(&self.state.lock()),
+            set_aside: Vec::new(),
+        })
+    }
+
+    fn known(&self, submission: &Submission) -> StoreResult<Known> {
+        let state = self.state.lock();
+        let boxed = |id: &ExecutionId| state.execution(id).cloned().map(Box::new);
+        let run = submission
+            .run_claimed
+            .then(|| state.known_run(&submission.run))
+            .flatten();
+        let waits =
+            |row: &&ExecutionRow| row.status == Status::Queued && row.agent == submission.agent;
+        Ok(Known {
+            as_of: Some(state.last_seq()),
+            key: submission
+                .idempotency_key
+                .as_ref()
+                .and_then(|key| state.keys.get(key))
+                .map(|key| (key.execution.clone(), key.body_hash, boxed(&key.execution))),
+            turn: run.as_ref().and_then(|_| {
+                let members = state.run_members(&submission.run);
+                members.filter(waits).map(|row| row.queue.turn).max()
+            }),
+            run,
+            parent: submission
+                .parent
+                .as_ref()
+                .and_then(|parent| boxed(&parent.execution)),
+        })
+    }
+
+    fn execution(&self, id: &ExecutionId) -> StoreResult<(u64, Option<ExecutionRow>)> {
+        let state = self.state.lock();
+        Ok((state.last_seq(), state.execution(id).cloned()))
+    }
+
+    fn tree(&self, run: &RunId) -> StoreResult<KnownTree> {
+        let state = self.state.lock();
+        let queued = |row: &&ExecutionRow| row.status == Status::Queued;
+        Ok(KnownTree {
+            as_of: state.last_seq(),
+            run: state.known_run(run),
+            queued: state.run_members(run).filter(queued).cloned().collect(),
+        })
+    }
+
+    fn window(
+        &self,
+        agent: &AgentId,
+        after: Option<QueueKey>,
+        limit: usize,
+    ) -> StoreResult<Window> {
+        let state = self.state.lock();
+        let mut rows: Vec<QueuedRow> = state
+            .executions
+            .values()
+            .filter(|row| row.status == Status::Queued && row.agent == *agent)
+            .filter(|row| after.is_none_or(|after| row.queue > after))
+            .map(|row| QueuedRow { row: row.clone() })
+            .collect();
+        rows.sort_by_key(|queued| queued.row.queue);
+        let exhausted = rows.len() <= limit;
+        rows.truncate(limit);
+        Ok(Window {
+            rows,
+            exhausted,
+            as_of: state.last_seq(),
+        })
+    }
+
+    fn put_large(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+        bytes: Bytes,
+    ) -> StoreResult<()> {
+        let large = Large {
+            at: Timestamp::wall_clock(),
+            bytes: Payload(bytes),
+        };
+        let key = (execution.clone(), kind);
+        self.state.lock().large.insert(key, large);
+        Ok(())
+    }
+
+    fn drop_large(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<()> {
+        let key = (execution.clone(), kind);
+        self.state.lock().large.remove(&key);
+        Ok(())
+    }
+
+    fn collect_leftovers(&self, before: Timestamp, limit: usize) -> StoreResult<usize> {
+        Ok(retire::collect_leftovers(
+            &mut self.state.lock(),
+            before,
+            limit,
+        ))
+    }
+
+    fn payload(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<Payload>> {
+        let state = self.state.lock();
+        let key = (execution.clone(), kind);
+        let small = state.payloads.get(&key);
+        let large = || state.large.get(&key).map(|large| &large.bytes);
+        Ok(small.or_else(large).cloned())
+    }
+
+    fn attempts(&self, execution: &ExecutionId) -> StoreResult<Vec<AttemptRow>> {
+        let state = self.state.lock();
+        let all = (execution.clone(), 0)..=(execution.clone(), u32::MAX);
+        Ok(state
+            .attempts
+            .range(all)
+            .map(|(_, row)| row.clone())
+            .collect())
+    }
+
+    fn executions(&self, filter: &ExecutionFilter, page: &Page) -> StoreResult<Vec<ExecutionRow>> {
+        Ok(question::executions(&self.state.lock(), filter, page))
+    }
+
+    fn runs(&self, filter: &RunFilter, page: &Page) -> StoreResult<Vec<RunSummary>> {
+        Ok(question::runs(&self.state.lock(), filter, page))
+    }
+
+    fn run(&self, run: &RunId) -> StoreResult<Option<RunSummary>> {
+        Ok(question::run(&self.state.lock(), run))
+    }
+
+    fn agents(&self, only: Option<&AgentId>) -> StoreResult<Vec<StoredAgent>> {
+        let state = self.state.lock();
+        let wanted = |id: &AgentId| only.is_none_or(|only| only == id);
+        Ok(state
+            .agents
+            .values()
+            .filter(|row| wanted(&row.id))
+            .map(|row| StoredAgent {
+                instances: question::instances_of(&state, &row.id),
+                row: row.clone(),
+            })
+            .collect())
+    }
+
+    fn events(&self, after: u64, limit: usize) -> StoreResult<Vec<EventRow>> {
+        let state = self.state.lock();
+        let behind = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
+        let events = state.events.range(behind).take(limit);
+        Ok(events.map(|(_, row)| (**row).clone()).collect())
+    }
+
+    fn events_of(&self, execution: &ExecutionId, limit: usize) -> StoreResult<Vec<EventRow>> {
+        let state = self.state.lock();
+        Ok(state
+            .events
+            .values()
+            .filter(|row| row.execution.as_ref() == Some(execution))
+            .take(limit)
+            .map(|row| (**row).clone())
+            .collect())
+    }
+
+    fn oldest_event(&self) -> StoreResult<Option<u64>> {
+        let state = self.state.lock();
+        Ok(state.events.first_key_value().map(|(seq, _)| *seq))
+    }
+
+    fn set_aside(&self, item: &QuarantineItem) -> StoreResult<()> {
+        let mut state = self.state.lock();
+        state
+            .quarantine
+            .entry(item.id.clone())
+            .or_insert_with(|| item.clone());
+        Ok(())
+    }
+
+    fn quarantine(&self, limit: usize) -> StoreResult<Vec<QuarantineItem>> {
+        let state = self.state.lock();
+        let mut items: Vec<QuarantineItem> = state.quarantine.values().cloned().collect();
+        items.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
+        items.truncate(limit);
+        Ok(items)
+    }
+
+    fn drop_quarantined(&self, id: &str) -> StoreResult<bool> {
+        Ok(self.state.lock().quarantine.remove(id).is_some())
+    }
+
+    fn retire(&self, cut: &Retention, limit: usize) -> StoreResult<u64> {
+        let mut state = self.state.lock();
+        let mut beside = self.beside.lock();
+        Ok(retire::retire(&mut state, &mut beside, cut, limit))
+    }
+
+    fn sizes(&self) -> StoreResult<StoreSizes> {
+        Ok(StoreSizes::default())
+    }
+}
+
+fn snapshot(state: &State) -> Snapshot {
+    let mut queues: std::collections::BTreeMap<(AgentId, u8, u64), u64> = Default::default();
+    let mut open = Vec::new();
+    for row in state.executions.values() {
+        match row.status {
+            Status::Queued => {
+                let key = (row.agent.clone(), row.queue.class, row.queue.turn);
+                *queues.entry(key).or_default() += 1;
+            }
+            Status::Running | Status::Waiting | Status::Paused => {
+                let all = (row.id.clone(), 0)..=(row.id.clone(), u32::MAX);
+                let latest = state.attempts.range(all).next_back();
+                open.push(OpenExecution {
+                    row: row.clone(),
+                    attempt: latest.map(|(_, row)| row.clone()),
+                });
+            }
+            Status::Succeeded | Status::Failed | Status::Cancelled | Status::Timeout => {}
+        }
+    }
+    let is_open = |run: &RunId| state.run_members(run).any(|row| !row.status.is_terminal());
+    Snapshot {
+        last_seq: state.last_seq(),
+        last_at: state
+            .events
+            .last_key_value()
+            .map_or(Timestamp::ZERO, |(_, row)| row.at),
+        agents: state.agents.values().cloned().collect(),
+        instances: question::instances(state),
+        open,
+        queues: queues
+            .into_iter()
+            .map(|((agent, class, turn), count)| QueueCount {
+                agent,
+                class,
+                turn,
+                count,
+            })
+            .collect(),
+        runs: state
+            .runs
+            .values()
+            .filter(|run| is_open(&run.id))
+            .cloned()
+            .collect(),
+        hold: state.hold.clone(),
+    }
+}

@@ -1,0 +1,149 @@
+//! The trait [`Annex`], each method on the file it belongs to.
+
+use bytes::Bytes;
+use muster_wire::{AgentId, ExecutionId, Timestamp};
+use rusqlite::Connection;
+
+use super::{SqliteStore, key, kv, log};
+use crate::annex::{
+    Annex, AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, Logs, MemoryBy, MemoryEvent,
+    MemoryEventFilter, MemoryRow, MemoryScope, NoteRow,
+};
+use crate::{StoreError, StoreResult};
+
+impl SqliteStore {
+    /// One change in the decisions file, in a transaction of its own, by its one writer.
+    fn change(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> StoreResult<()>,
+    ) -> StoreResult<()> {
+        self.decisions.lock().transact(doing, work)
+    }
+}
+
+impl Annex for SqliteStore {
+    fn memory_set(
+        &self,
+        scope: &MemoryScope,
+        key: &str,
+        data: Bytes,
+        by: &MemoryBy,
+        at: Timestamp,
+    ) -> StoreResult<(MemoryRow, MemoryEvent)> {
+        let (scope, key, by) = (scope.clone(), key.to_owned(), by.clone());
+        self.payloads
+            .write(move |conn| kv::set(conn, &scope, &key, &data, &by, at))
+    }
+
+    fn memory_get(&self, scopes: &[MemoryScope], key: &str) -> StoreResult<Option<MemoryRow>> {
+        self.payload_readers.with(|conn| {
+            for scope in scopes {
+                if let Some(row) = kv::get(conn, scope, key)? {
+                    return Ok(Some(row));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    fn memory_delete(
+        &self,
+        scope: &MemoryScope,
+        key: &str,
+        by: &MemoryBy,
+        at: Timestamp,
+    ) -> StoreResult<Option<MemoryEvent>> {
+        let (scope, key, by) = (scope.clone(), key.to_owned(), by.clone());
+        self.payloads
+            .write(move |conn| kv::delete(conn, &scope, &key, &by, at))
+    }
+
+    fn memory_list(
+        &self,
+        scope: &MemoryScope,
+        after: &str,
+        limit: usize,
+    ) -> StoreResult<Vec<MemoryRow>> {
+        self.payload_readers
+            .with(|conn| kv::list(conn, scope, after, limit))
+    }
+
+    fn memory_events(&self, filter: &MemoryEventFilter) -> StoreResult<Vec<MemoryEvent>> {
+        self.payload_readers.with(|conn| kv::events(conn, filter))
+    }
+
+    fn notes_add(&self, notes: Vec<NoteRow>) -> StoreResult<()> {
+        self.logs.write(move |conn| log::add_notes(conn, &notes))
+    }
+
+    fn notes(
+        &self,
+        execution: &ExecutionId,
+        tags: &[String],
+        limit: usize,
+    ) -> StoreResult<Vec<NoteRow>> {
+        self.log_readers
+            .with(|conn| log::notes(conn, execution, tags, limit))
+    }
+
+    fn logs_add(&self, lines: Vec<LogRow>) -> StoreResult<()> {
+        self.logs.write(move |conn| log::add(conn, &lines))
+    }
+
+    fn logs(&self, execution: &ExecutionId, after: u64, limit: usize) -> StoreResult<Logs> {
+        self.log_readers
+            .read(|conn| log::read(conn, execution, after, limit))
+    }
+
+    fn keys(&self) -> StoreResult<Vec<KeyRecord>> {
+        self.decision_readers.with(key::keys)
+    }
+
+    fn key_put(&self, key: &KeyRecord) -> StoreResult<()> {
+        self.change("write a key", |conn| key::put_key(conn, key))
+    }
+
+    fn audit_add(&self, row: &AuditRow) -> StoreResult<()> {
+        self.change("write the audit log", |conn| key::add_audit(conn, row))
+    }
+
+    fn audit(&self, limit: usize) -> StoreResult<Vec<AuditRow>> {
+        self.decision_readers.with(|conn| key::audit(conn, limit))
+    }
+
+    fn identities(&self, agent: &AgentId) -> StoreResult<Vec<IdentityRow>> {
+        self.decision_readers
+            .with(|conn| key::identities(conn, agent))
+    }
+
+    fn identities_add(&self, rows: &[IdentityRow]) -> StoreResult<()> {
+        self.change("write identities", |conn| key::add_identities(conn, rows))
+    }
+
+    fn identity(&self, did: &str) -> StoreResult<Option<IdentityRow>> {
+        self.decision_readers.with(|conn| key::identity(conn, did))
+    }
+
+    fn credential_add(&self, row: &CredentialRow) -> StoreResult<()> {
+        self.change("write a credential", |conn| key::add_credential(conn, row))
+    }
+
+    fn credentials(&self, run: &str) -> StoreResult<Vec<CredentialRow>> {
+        self.decision_readers
+            .with(|conn| key::credentials(conn, run))
+    }
+
+    fn setting(&self, name: &str) -> StoreResult<Option<Bytes>> {
+        self.decision_readers.with(|conn| key::setting(conn, name))
+    }
+
+    fn setting_put(&self, name: &str, value: Bytes) -> StoreResult<()> {
+        if name.is_empty() {
+            return Err(StoreError::Conflict("a setting has a name".into()));
+        }
+        self.change("write a setting", |conn| {
+            key::put_setting(conn, name, &value)
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! Keys, audit, identities, credentials and settings: few rows, in the decisions file, each
+//! change in a transaction of its own.
+
+use bytes::Bytes;
+use muster_wire::{AgentId, ExecutionId};
+use rusqlite::{Connection, Row, params};
+
+use super::connection::failed;
+use super::known::{all, first};
+use super::rows::{Columns, json_opt, to_json};
+use crate::StoreResult;
+use crate::annex::{AuditRow, CredentialRow, IdentityRow, KeyRecord};
+
+/// Every key.
+pub(super) fn keys(conn: &Connection) -> StoreResult<Vec<KeyRecord>> {
+    let sql = "SELECT id, prefix, hash, name, scopes, principal, created_at, used_at,
+                  revoked_at, expires_at FROM keys ORDER BY created_at, id";
+    all(conn, sql, [], |row| {
+        let mut from = Columns::of(row);
+        Ok(KeyRecord {
+            id: from.text()?.to_owned(),
+            prefix: from.text()?.to_owned(),
+            hash: from.hash()?,
+            name: from.text()?.to_owned(),
+            scopes: json_opt(Some(from.bytes()?))?.unwrap_or_default(),
+            principal: from.text()?.to_owned(),
+            created_at: from.time()?,
+            used_at: from.time_opt()?,
+            revoked_at: from.time_opt()?,
+            expires_at: from.time_opt()?,
+        })
+    })
+}
+
+/// Writes a new or changed key.
+pub(super) fn put_key(conn: &Connection, key: &KeyRecord) -> StoreResult<()> {
+    let scopes = to_json(&key.scopes)?;
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO keys (id, prefix, hash, name, scopes, principal, created_at,
+            used_at, revoked_at, expires_at) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            key.id,
+            key.prefix,
+            &key.hash[..],
+            key.name.as_bytes(),
+            scopes,
+            key.principal,
+            key.created_at.0,
+            key.used_at.map(|t| t.0),
+            key.revoked_at.map(|t| t.0),
+            key.expires_at.map(|t| t.0),
+        ])
+    })
+    .map_err(failed("write a key"))?;
+    Ok(())
+}
+
+/// Writes a line of the audit log.
+pub(super) fn add_audit(conn: &Connection, row: &AuditRow) -> StoreResult<()> {
+    conn.prepare_cached(
+        "INSERT INTO audit (at, principal, action, object, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            row.at.0,
+            row.principal.as_bytes(),
+            row.action.as_bytes(),
+            row.object.as_bytes(),
+            row.detail.as_bytes()
+        ])
+    })
+    .map_err(failed("write the audit log"))?;
+    Ok(())
+}
+
+/// The audit log, newest first.
+pub(super) fn audit(conn: &Connection, limit: usize) -> StoreResult<Vec<AuditRow>> {
+    let sql = "SELECT at, principal, action, object, detail FROM audit ORDER BY n DESC LIMIT ?1";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    all(conn, sql, [limit], |row| {
+        let mut from = Columns::of(row);
+        Ok(AuditRow {
+            at: from.time()?,
+            principal: from.text()?.to_owned(),
+            action: from.text()?.to_owned(),
+            object: from.text()?.to_owned(),
+            detail: from.text()?.to_owned(),
+        })
+    })
+}
+
+const IDENTITY: &str =
+    "SELECT did, agent, component, function, sealed_seed, created_at FROM identities";
+
+fn identity_row(row: &Row<'_>) -> StoreResult<IdentityRow> {
+    let mut from = Columns::of(row);
+    Ok(IdentityRow {
+        did: from.text()?.to_owned(),
+        agent: AgentId::trusted(from.text()?),
+        component: from.text()?.to_owned(),
+        function: from.text()?.to_owned(),
+        sealed_seed: Bytes::copy_from_slice(from.bytes()?),
+        created_at: from.time()?,
+    })
+}
+
+/// The identities of an agent.
+pub(super) fn identities(conn: &Connection, agent: &AgentId) -> StoreResult<Vec<IdentityRow>> {
+    let sql = format!("{IDENTITY} WHERE agent = ?1 ORDER BY component, function");
+    all(conn, &sql, [agent.as_str()], identity_row)
+}
+
+/// One identity.
+pub(super) fn identity(conn: &Connection, did: &str) -> StoreResult<Option<IdentityRow>> {
+    let sql = format!("{IDENTITY} WHERE did = ?1");
+    first(conn, &sql, [did], identity_row)
+}
+
+/// Writes identities that are not there yet.
+pub(super) fn add_identities(conn: &Connection, rows: &[IdentityRow]) -> StoreResult<()> {
+    for row in rows {
+        conn.prepare_cached(
+            "INSERT OR IGNORE INTO identities (did, agent, component, function, sealed_seed,
+                created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )
+        .and_then(|mut s| {
+            s.execute(params![
+                row.did,
+                row.agent.as_str(),
+                row.component,
+                row.function,
+                &row.sealed_seed[..],
+                row.created_at.0
+            ])
+        })
+        .map_err(failed("write an identity"))?;
+    }
+    Ok(())
+}
+
+/// Writes a credential.
+pub(super) fn add_credential(conn: &Connection, row: &CredentialRow) -> StoreResult<()> {
+    conn.prepare_cached(
+        "INSERT INTO credentials (id, execution, run, created_at, body)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            row.id,
+            row.execution.as_str(),
+            row.run,
+            row.created_at.0,
+            &row.body[..]
+        ])
+    })
+    .map_err(failed("write a credential"))?;
+    Ok(())
+}
+
+/// Credentials of a run, oldest first.
+pub(super) fn credentials(conn: &Connection, run: &str) -> StoreResult<Vec<CredentialRow>> {
+    let sql = "SELECT id, execution, run, created_at, body FROM credentials WHERE run = ?1
+               ORDER BY created_at, n";
+    all(conn, sql, [run], |row| {
+        let mut from = Columns::of(row);
+        Ok(CredentialRow {
+            id: from.text()?.to_owned(),
+            execution: ExecutionId::trusted(from.text()?),
+            run: from.text()?.to_owned(),
+            created_at: from.time()?,
+            body: Bytes::copy_from_slice(from.bytes()?),
+        })
+    })
+}
+
+/// A setting.
+pub(super) fn setting(conn: &Connection, name: &str) -> StoreResult<Option<Bytes>> {
+    let sql = "SELECT value FROM settings WHERE name = ?1";
+    first(conn, sql, [name], |row| {
+        Ok(Bytes::copy_from_slice(Columns::of(row).bytes()?))
+    })
+}
+
+/// Sets a setting.
+pub(super) fn put_setting(conn: &Connection, name: &str, value: &[u8]) -> StoreResult<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO settings (name, value) VALUES (?1, ?2)")
+        .and_then(|mut s| s.execute(params![name, value]))
+        .map_err(failed("write a setting"))?;
+    Ok(())
+}

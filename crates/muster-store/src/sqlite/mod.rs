@@ -1,0 +1,108 @@
+//! SQLite: three files, each with one writer, so that a large payload or a flood of log lines
+//! never stands in front of a decision. No transaction spans two files.
+//!
+//! `decisions.db` is written under a lock by whoever commits ([`commit`]); `payloads.db` and
+//! `logs.db` each have a thread that groups what waits ([`writer`]). Reads use a few
+//! connections of their own. Durable as [`Options::durability`] says.
+
+mod annex;
+mod codes;
+mod commit;
+mod connection;
+mod key;
+mod known;
+mod kv;
+mod log;
+mod open;
+mod payload;
+mod question;
+mod restore;
+mod retire;
+mod rows;
+mod schema;
+mod store;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use self::commit::Decisions;
+use self::connection::Readers;
+use self::writer::Writer;
+use crate::{StoreAbout, StoreResult};
+
+pub(crate) use self::schema::FORMAT;
+
+/// What an answer survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Power loss: every commit waits for the disk.
+    #[default]
+    Power,
+    /// The end of this process, kill -9 included, but not power loss.
+    Process,
+}
+
+impl Durability {
+    /// The word in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Durability::Power => "power",
+            Durability::Process => "process",
+        }
+    }
+    /// Reads the configuration's word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "power" => Some(Durability::Power),
+            "process" => Some(Durability::Process),
+            _ => None,
+        }
+    }
+}
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What an answer survives.
+    pub durability: Durability,
+    /// Connections that read the decisions file at once; further reads wait.
+    pub readers: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Power,
+            readers: 4,
+        }
+    }
+}
+
+/// The store in a data directory.
+pub struct SqliteStore {
+    dir: PathBuf,
+    about: Mutex<StoreAbout>,
+    decisions: Arc<Mutex<Decisions>>,
+    decision_readers: Readers,
+    payloads: Writer,
+    payload_readers: Readers,
+    logs: Writer,
+    log_readers: Readers,
+    retired_to: Mutex<retire::Cursor>,
+    /// Keeps a second process out for as long as the store is open.
+    _lock: std::fs::File,
+}
+
+impl SqliteStore {
+    /// Opens the store in `dir`, and makes it when it is not there.
+    ///
+    /// # Errors
+    /// When another process has it open, when a newer build wrote it, or when the directory
+    /// cannot be read or written.
+    pub fn open(dir: &Path, options: Options) -> StoreResult<Self> {
+        open::open(dir, &options)
+    }
+}

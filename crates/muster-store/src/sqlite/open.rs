@@ -1,0 +1,228 @@
+//! Opening a data directory: the lock against a second process, the format, the migrations,
+//! and whether this is the place where the store was made.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::commit::Decisions;
+use super::connection::{Readers, Tuning, failed, writer};
+use super::writer::Writer;
+use super::{Options, SqliteStore, schema};
+use crate::{StoreAbout, StoreError, StoreResult};
+
+/// The first release of SQLite without the WAL-reset bug, as it numbers itself.
+const SQLITE_MIN: i32 = 3_051_003;
+
+const DECISIONS_FILE: &str = "decisions.db";
+const PAYLOADS_FILE: &str = "payloads.db";
+const LOGS_FILE: &str = "logs.db";
+
+const DECISIONS: Tuning = Tuning {
+    page_size: 4096,
+    cache_kib: 64 << 10,
+    checkpoint_pages: 2000,
+};
+const PAYLOADS: Tuning = Tuning {
+    page_size: 16_384,
+    cache_kib: 8 << 10,
+    checkpoint_pages: 1000,
+};
+const LOGS: Tuning = Tuning {
+    page_size: 8192,
+    cache_kib: 8 << 10,
+    checkpoint_pages: 1000,
+};
+
+/// Opens or makes the store in `dir`.
+pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
+    if rusqlite::version_number() < SQLITE_MIN {
+        return Err(StoreError::OldSqlite(rusqlite::version().to_owned()));
+    }
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| StoreError::Io {
+            doing: format!("make the data directory {}", dir.display()),
+            source,
+        })?;
+    let lock = lock(dir)?;
+
+    let path = dir.join(DECISIONS_FILE);
+    let conn = writer(&path, options.durability, DECISIONS)?;
+    migrate(&conn, schema::DECISIONS)?;
+    conn.execute_batch(&schema::views())
+        .map_err(failed("make the views"))?;
+    let place = Place::of(&conn, &path)?;
+    let decision_readers = Readers::open(&path, options.readers.max(1))?;
+    let decisions = Arc::new(Mutex::new(Decisions::new(conn)?));
+
+    let path = dir.join(PAYLOADS_FILE);
+    let conn = writer(&path, options.durability, PAYLOADS)?;
+    migrate(&conn, schema::PAYLOADS)?;
+    let payload_readers = Readers::open(&path, 2)?;
+    let payloads = Writer::start("muster-payloads", conn)?;
+
+    let path = dir.join(LOGS_FILE);
+    let conn = writer(&path, options.durability, LOGS)?;
+    migrate(&conn, schema::LOGS)?;
+    let log_readers = Readers::open(&path, 2)?;
+    let logs = Writer::start("muster-logs", conn)?;
+
+    Ok(SqliteStore {
+        dir: dir.to_owned(),
+        about: Mutex::new(StoreAbout {
+            kind: "sqlite",
+            place: dir.display().to_string(),
+            durability: options.durability.word(),
+            format: schema::FORMAT,
+            mark: place.mark,
+            suspicious: place.suspicious,
+        }),
+        decisions,
+        decision_readers,
+        payloads,
+        payload_readers,
+        logs,
+        log_readers,
+        retired_to: Mutex::new(None),
+        _lock: lock,
+    })
+}
+
+/// Takes the lock of the directory. The kernel gives it back when the process ends, however.
+fn lock(dir: &Path) -> StoreResult<File> {
+    let path = dir.join("lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|source| match source.kind() {
+            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                StoreError::ReadOnly(dir.display().to_string())
+            }
+            _ => StoreError::Io {
+                doing: format!("open {}", path.display()),
+                source,
+            },
+        })?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::InUse(dir.display().to_string())),
+        Err(errno) => Err(StoreError::Io {
+            doing: format!("lock {}", path.display()),
+            source: errno.into(),
+        }),
+    }
+}
+
+/// Brings a file to the newest format, each step in a transaction of its own.
+pub(super) fn migrate(conn: &Connection, steps: &[&str]) -> StoreResult<()> {
+    let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+    let found: u32 = conn
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map_err(failed("read the format"))?;
+    if found > known {
+        return Err(StoreError::Newer { found, known });
+    }
+    for (format, step) in (1..).zip(steps).skip(found as usize) {
+        let doing = failed("migrate the store");
+        conn.execute_batch(&format!(
+            "BEGIN IMMEDIATE; {step} PRAGMA user_version = {format}; COMMIT;"
+        ))
+        .map_err(|error| {
+            // Best effort: the error that matters is the first.
+            let _ = conn.execute_batch("ROLLBACK");
+            doing(error)
+        })?;
+    }
+    Ok(())
+}
+
+/// Where a store was made: its own mark, and the inode of its file.
+struct Place {
+    mark: String,
+    suspicious: Option<String>,
+}
+
+impl Place {
+    fn of(conn: &Connection, path: &Path) -> StoreResult<Self> {
+        let inode = inode(path)?;
+        let meta = |name: &str| {
+            conn.query_row("SELECT value FROM meta WHERE name = ?1", [name], |row| {
+                row.get::<_, String>(0)
+            })
+            .optional()
+            .map_err(failed("read what the store knows of itself"))
+        };
+        let Some(mark) = meta("mark")? else {
+            let mark = fresh_mark()?;
+            put_meta(conn, "mark", &mark)?;
+            put_meta(conn, "format", &schema::FORMAT.to_string())?;
+            put_meta(conn, "inode", &inode)?;
+            return Ok(Self {
+                mark,
+                suspicious: None,
+            });
+        };
+        put_meta(conn, "format", &schema::FORMAT.to_string())?;
+        let suspicious = (meta("inode")?.as_deref() != Some(&inode)).then(|| {
+            "the store was copied or restored: its file is not the one it was made in".to_owned()
+        });
+        Ok(Self { mark, suspicious })
+    }
+}
+
+fn fresh_mark() -> StoreResult<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Io {
+        doing: "make the store's mark".into(),
+        source: std::io::Error::other(error.to_string()),
+    })?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+fn inode(path: &Path) -> StoreResult<String> {
+    let found = std::fs::metadata(path).map_err(|source| StoreError::Io {
+        doing: format!("look at {}", path.display()),
+        source,
+    })?;
+    Ok(found.ino().to_string())
+}
+
+fn put_meta(conn: &Connection, name: &str, value: &str) -> StoreResult<()> {
+    conn.execute(
+        "INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)",
+        [name, value],
+    )
+    .map_err(failed("write what the store knows of itself"))?;
+    Ok(())
+}
+
+impl SqliteStore {
+    /// Accepts the place where the store now is: it is no longer suspicious.
+    pub(super) fn stamp_place(&self) -> StoreResult<()> {
+        let inode = inode(&self.dir.join(DECISIONS_FILE))?;
+        self.decisions
+            .lock()
+            .transact("accept the place", |conn| put_meta(conn, "inode", &inode))?;
+        self.about.lock().suspicious = None;
+        Ok(())
+    }
+
+    /// Bytes of the logs that are not yet moved into the files.
+    pub(super) fn wal_bytes(&self) -> u64 {
+        [DECISIONS_FILE, PAYLOADS_FILE, LOGS_FILE]
+            .iter()
+            .filter_map(|file| std::fs::metadata(self.dir.join(format!("{file}-wal"))).ok())
+            .map(|found| found.len())
+            .sum()
+    }
+}

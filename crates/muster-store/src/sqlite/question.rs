@@ -1,0 +1,377 @@
+//! The questions of lists: executions, runs, agents, events. Each names the index it walks, so
+//! that a page costs what it shows and not what there is. Reads no payload.
+
+use muster_engine::row::{EventRow, ExecutionRow};
+use muster_wire::{AgentId, ExecutionId, RunId, Status};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use super::codes::Code;
+use super::connection::failed;
+use super::known::{all, first, readable};
+use super::rows::{self, Columns, event_columns, execution_columns};
+use crate::question::run_status;
+use crate::{ExecutionFilter, Page, RunFilter, RunSummary, StoreResult, StoredAgent};
+
+/// Up to so many open executions are sorted; with more, walking by time finds a page sooner.
+const SORTED_MAX: i64 = 5_000;
+
+/// A `WHERE` that grows, with its values.
+#[derive(Default)]
+struct Where {
+    terms: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Where {
+    /// Adds a term; each `?` in it takes one of the values.
+    fn and(&mut self, term: &str, values: impl IntoIterator<Item = Value>) {
+        self.terms.push(term.to_owned());
+        self.values.extend(values);
+    }
+
+    fn text(&mut self, term: &str, value: &str) {
+        self.and(term, [Value::Text(value.to_owned())]);
+    }
+
+    /// The column begins or ends with this.
+    fn part(&mut self, column: &str, part: &str) {
+        self.and(
+            &format!(
+                "(instr({column}, ?) = 1 OR
+                  (length({column}) >= length(?) AND substr({column}, -length(?)) = ?))"
+            ),
+            std::iter::repeat_n(Value::Text(part.to_owned()), 4),
+        );
+    }
+
+    fn page(&mut self, page: &Page, oldest_first: bool) {
+        if let Some((at, id)) = &page.after {
+            let sign = if oldest_first { ">" } else { "<" };
+            self.and(
+                &format!("(created_at, id) {sign} (?, ?)"),
+                [Value::Integer(at.0), Value::Text(id.clone())],
+            );
+        }
+    }
+}
+
+fn codes(statuses: &[Status]) -> String {
+    let codes: Vec<String> = statuses.iter().map(|s| s.code().to_string()).collect();
+    codes.join(",")
+}
+
+fn few_open(conn: &Connection, statuses: &str) -> StoreResult<bool> {
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM executions INDEXED BY executions_open
+         WHERE status < 4 AND status IN ({statuses}) LIMIT {})",
+        SORTED_MAX + 1
+    );
+    let count = first(conn, &sql, [], |row| Columns::of(row).int())?;
+    Ok(count.unwrap_or(0) <= SORTED_MAX)
+}
+
+/// What a walk may be narrowed to: an index and the term that lets it be used.
+struct Walk {
+    index: &'static str,
+    term: &'static str,
+}
+
+const ROOTS: Walk = Walk {
+    index: "executions_roots",
+    term: "root IS NULL",
+};
+const MEMBERS: Walk = Walk {
+    index: "executions_members",
+    term: "root IS NOT NULL",
+};
+
+/// Executions as the filter says.
+pub(super) fn executions(
+    conn: &Connection,
+    filter: &ExecutionFilter,
+    page: &Page,
+) -> StoreResult<Vec<ExecutionRow>> {
+    let mut narrow = Where::default();
+    let open = !filter.statuses.is_empty() && filter.statuses.iter().all(|s| !s.is_terminal());
+    let bad = !filter.statuses.is_empty() && filter.statuses.iter().all(|s| s.code() > 4);
+    let statuses = codes(&filter.statuses);
+    if !filter.statuses.is_empty() {
+        narrow.and(&format!("status IN ({statuses})"), []);
+    }
+    if let Some(agent) = &filter.agent {
+        narrow.text("agent = ?", agent.as_str());
+    }
+    if let Some(function) = &filter.function {
+        narrow.text("function = ?", function.as_str());
+    }
+    if let Some(run) = &filter.run {
+        narrow.text("run = ?", run.as_str());
+    }
+    if let Some(parent) = &filter.parent {
+        narrow.text("parent = ?", parent.as_str());
+    }
+    if let Some(category) = &filter.category {
+        narrow.text("error_category = ?", category.word());
+    }
+    if let Some(since) = filter.since {
+        narrow.and("created_at >= ?", [Value::Integer(since.0)]);
+    }
+    if let Some(until) = filter.until {
+        narrow.and("created_at < ?", [Value::Integer(until.0)]);
+    }
+    if let Some(part) = &filter.id_part {
+        narrow.part("id", part);
+    }
+    narrow.page(page, filter.oldest_first);
+
+    let one = |index, term| vec![Walk { index, term }];
+    let walks = if filter.parent.is_some() {
+        one("executions_parent", "parent IS NOT NULL")
+    } else if filter.run.is_some() {
+        one("executions_run", "1")
+    } else if open && few_open(conn, &statuses)? {
+        one("executions_open", "status < 4")
+    } else if bad {
+        one("executions_bad", "status > 4")
+    } else if filter.agent.is_some() {
+        one("executions_agent", "1")
+    } else {
+        vec![ROOTS, MEMBERS]
+    };
+    let mut found = Vec::new();
+    for walk in &walks {
+        found.extend(walked(
+            conn,
+            walk,
+            &narrow,
+            filter.oldest_first,
+            page.limit,
+        )?);
+    }
+    if walks.len() > 1 {
+        let key = |row: &ExecutionRow| (row.created_at, row.id.clone());
+        found.sort_by_cached_key(key);
+        if !filter.oldest_first {
+            found.reverse();
+        }
+        found.truncate(page.limit);
+    }
+    Ok(found)
+}
+
+fn walked(
+    conn: &Connection,
+    walk: &Walk,
+    narrow: &Where,
+    oldest_first: bool,
+    limit: usize,
+) -> StoreResult<Vec<ExecutionRow>> {
+    let direction = if oldest_first { "ASC" } else { "DESC" };
+    let mut sql = format!(
+        "SELECT {} FROM executions INDEXED BY {} WHERE {}",
+        execution_columns!(),
+        walk.index,
+        walk.term
+    );
+    for term in &narrow.terms {
+        sql.push_str(" AND ");
+        sql.push_str(term);
+    }
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    sql.push_str(&format!(
+        " ORDER BY created_at {direction}, id {direction} LIMIT {limit}"
+    ));
+    readable(conn, &sql, params_from_iter(&narrow.values), |row| {
+        rows::execution(&mut Columns::of(row))
+    })
+}
+
+const SOME_OPEN: &str = "EXISTS (SELECT 1 FROM executions m INDEXED BY executions_open
+     WHERE m.status < 4 AND m.status IN (0, 1, 2, 3) AND m.run = executions.run)";
+
+/// Runs as the filter says, newest first.
+pub(super) fn runs(
+    conn: &Connection,
+    filter: &RunFilter,
+    page: &Page,
+) -> StoreResult<Vec<RunSummary>> {
+    let mut narrow = Where::default();
+    narrow.and("root IS NULL", []);
+    if let Some(agent) = &filter.agent {
+        narrow.text("agent = ?", agent.as_str());
+    }
+    if let Some(since) = filter.since {
+        narrow.and("created_at >= ?", [Value::Integer(since.0)]);
+    }
+    if let Some(until) = filter.until {
+        narrow.and("created_at < ?", [Value::Integer(until.0)]);
+    }
+    if let Some(part) = &filter.id_part {
+        narrow.part("run", part);
+    }
+    narrow.page(page, false);
+
+    let wanted = &filter.statuses;
+    let open = !wanted.is_empty() && wanted.iter().all(|s| !s.is_terminal());
+    let bad = !wanted.is_empty() && wanted.iter().all(|s| s.code() > 4);
+    if !wanted.is_empty() {
+        let any: Vec<String> = wanted.iter().map(|s| with_status(*s)).collect();
+        narrow.and(&format!("({})", any.join(" OR ")), []);
+    }
+    let walk = if open && few_open(conn, "0,1,2,3")? {
+        narrow.and(
+            "run IN (SELECT run FROM executions INDEXED BY executions_open WHERE status < 4)",
+            [],
+        );
+        Walk {
+            index: "executions_run",
+            term: "1",
+        }
+    } else if bad {
+        Walk {
+            index: "executions_bad",
+            term: "status > 4",
+        }
+    } else if filter.agent.is_some() {
+        Walk {
+            index: "executions_agent",
+            term: "1",
+        }
+    } else {
+        ROOTS
+    };
+    let roots = walked(conn, &walk, &narrow, false, page.limit)?;
+    roots
+        .into_iter()
+        .map(|root| summary(conn, root.run.clone(), root))
+        .collect()
+}
+
+/// Whether a run, whose root is at hand, has a status. Mirrors [`run_status`].
+fn with_status(status: Status) -> String {
+    let code = status.code();
+    if status == Status::Running {
+        SOME_OPEN.to_owned()
+    } else if status.is_terminal() {
+        format!("(status = {code} AND NOT {SOME_OPEN})")
+    } else {
+        format!("status = {code}")
+    }
+}
+
+/// One run.
+pub(super) fn run(conn: &Connection, id: &RunId) -> StoreResult<Option<RunSummary>> {
+    // The root; or, should it be missing, the member that came first.
+    let sql = concat!(
+        "SELECT ",
+        execution_columns!(),
+        " FROM executions INDEXED BY executions_run WHERE run = ?1
+          ORDER BY root IS NOT NULL, n LIMIT 1"
+    );
+    first(conn, sql, [id.as_str()], |row| {
+        rows::execution(&mut Columns::of(row))
+    })?
+    .map(|root| summary(conn, id.clone(), root))
+    .transpose()
+}
+
+fn summary(conn: &Connection, id: RunId, root: ExecutionRow) -> StoreResult<RunSummary> {
+    let counts = all(
+        conn,
+        "SELECT status, count(*) FROM executions INDEXED BY executions_run WHERE run = ?1
+         GROUP BY status ORDER BY status",
+        [id.as_str()],
+        |row| {
+            let mut from = Columns::of(row);
+            Ok((from.int()?, from.number()?))
+        },
+    )?;
+    let counts: Vec<(Status, u64)> = counts
+        .into_iter()
+        .filter_map(|(code, count)| Some((Status::from_code(code)?, count)))
+        .collect();
+    let cancelled_at = first(
+        conn,
+        "SELECT cancelled_at FROM runs WHERE id = ?1",
+        [id.as_str()],
+        |row| Columns::of(row).time_opt(),
+    )?;
+    Ok(RunSummary {
+        id,
+        status: run_status(root.status, &counts),
+        root,
+        counts,
+        cancelled_at: cancelled_at.flatten(),
+    })
+}
+
+/// Agents with their instances.
+pub(super) fn agents(conn: &Connection, only: Option<&AgentId>) -> StoreResult<Vec<StoredAgent>> {
+    let (term, values) = match only {
+        Some(id) => ("= ?1", vec![Value::Text(id.as_str().to_owned())]),
+        None => ("IS NOT NULL", Vec::new()),
+    };
+    let sql = format!(
+        "SELECT {} FROM agents WHERE id {term} ORDER BY id",
+        rows::AGENT_COLUMNS
+    );
+    let mut agents = readable(conn, &sql, params_from_iter(&values), |row| {
+        Ok(StoredAgent {
+            row: rows::agent(&mut Columns::of(row))?,
+            instances: Vec::new(),
+        })
+    })?;
+    let sql = format!(
+        "SELECT {} FROM instances WHERE agent {term} ORDER BY agent, registered_at, id",
+        rows::INSTANCE_COLUMNS
+    );
+    let instances = readable(conn, &sql, params_from_iter(&values), |row| {
+        rows::instance(&mut Columns::of(row))
+    })?;
+    for instance in instances {
+        if let Ok(at) = agents.binary_search_by(|a| a.row.id.cmp(&instance.agent)) {
+            agents[at].instances.push(instance);
+        }
+    }
+    Ok(agents)
+}
+
+/// Events after a number.
+pub(super) fn events(conn: &Connection, after: u64, limit: usize) -> StoreResult<Vec<EventRow>> {
+    let sql = concat!(
+        "SELECT ",
+        event_columns!(),
+        " FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+    );
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    readable(conn, sql, [after, limit], |row| {
+        rows::event(&mut Columns::of(row))
+    })
+}
+
+/// Events of one execution.
+pub(super) fn events_of(
+    conn: &Connection,
+    id: &ExecutionId,
+    limit: usize,
+) -> StoreResult<Vec<EventRow>> {
+    let sql = concat!(
+        "SELECT ",
+        event_columns!(),
+        " FROM events WHERE execution = ?1 ORDER BY seq LIMIT ?2"
+    );
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    readable(conn, sql, rusqlite::params![id.as_str(), limit], |row| {
+        rows::event(&mut Columns::of(row))
+    })
+}
+
+/// The oldest event.
+pub(super) fn oldest_event(conn: &Connection) -> StoreResult<Option<u64>> {
+    conn.prepare_cached("SELECT min(seq) FROM events")
+        .and_then(|mut s| s.query_row([], |row| row.get::<_, Option<i64>>(0)))
+        .map(|seq| seq.map(i64::cast_unsigned))
+        .map_err(failed("read the oldest event"))
+}

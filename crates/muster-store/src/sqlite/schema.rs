@@ -1,0 +1,209 @@
+//! The tables of the three files, as numbered steps that only add, and the views that show
+//! them with words. Knows nothing of connections.
+//!
+//! Executions have a number of their own (`n`); attempts and payloads hang on it, because a
+//! short key at the end of a tree is the cheapest place to write. A root's `root` is NULL.
+
+use muster_engine::row::{AttemptOutcome, EventKind, PayloadKind};
+use muster_wire::{ExecutionKind, FunctionKind, Lane, Origin, Status};
+
+use super::codes::Code;
+
+/// The format that this build writes, and the newest it reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// Steps of the decisions file; the first brings format 1.
+pub(crate) const DECISIONS: &[&str] = &[r"
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
+CREATE TABLE leases (
+    id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, owner TEXT NOT NULL, taken_at INTEGER NOT NULL
+);
+
+CREATE TABLE executions (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL, run TEXT NOT NULL, root TEXT, parent TEXT, depth INTEGER NOT NULL,
+    kind INTEGER NOT NULL, lane INTEGER NOT NULL, agent TEXT NOT NULL, function TEXT NOT NULL,
+    function_kind INTEGER NOT NULL, status INTEGER NOT NULL, status_reason BLOB,
+    error_category TEXT, error_text BLOB, error_status INTEGER,
+    class INTEGER NOT NULL, turn INTEGER NOT NULL, seq INTEGER NOT NULL,
+    attempt INTEGER NOT NULL, holds TEXT, over_cap INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, started_at INTEGER, ended_at INTEGER,
+    active_us INTEGER NOT NULL, clock_from INTEGER, deadline_us INTEGER NOT NULL,
+    absorb_until INTEGER, input_size INTEGER NOT NULL, input_hash BLOB NOT NULL,
+    result_size INTEGER, key_hash TEXT, principal TEXT NOT NULL, session BLOB, actor BLOB,
+    traceparent BLOB, usage BLOB, origin INTEGER NOT NULL, late_outcome INTEGER
+);
+CREATE UNIQUE INDEX executions_id ON executions (id);
+CREATE INDEX executions_run ON executions (run);
+CREATE INDEX executions_agent ON executions (agent, created_at, id);
+CREATE INDEX executions_roots ON executions (created_at, id) WHERE root IS NULL;
+CREATE INDEX executions_members ON executions (created_at, id) WHERE root IS NOT NULL;
+CREATE INDEX executions_parent ON executions (parent, created_at, id) WHERE parent IS NOT NULL;
+CREATE INDEX executions_open ON executions (status, run, agent, turn) WHERE status < 4;
+CREATE INDEX executions_queue ON executions (agent, class, turn, seq) WHERE status = 0;
+CREATE INDEX executions_bad ON executions (created_at, id) WHERE status > 4;
+
+CREATE TABLE attempts (
+    execution INTEGER NOT NULL, n INTEGER NOT NULL, instance TEXT NOT NULL, candidates BLOB,
+    secret_hash BLOB NOT NULL, sent_at INTEGER NOT NULL, accepted_at INTEGER, ended_at INTEGER,
+    outcome INTEGER, evidence BLOB,
+    PRIMARY KEY (execution, n)
+) WITHOUT ROWID;
+
+-- Up to 64 KiB; larger ones are in the payload file under the execution's id.
+CREATE TABLE payloads (
+    slot INTEGER PRIMARY KEY,
+    bytes BLOB NOT NULL,
+    owner INTEGER GENERATED ALWAYS AS (slot >> 2) VIRTUAL,
+    kind INTEGER GENERATED ALWAYS AS (slot & 3) VIRTUAL,
+    chunk INTEGER GENERATED ALWAYS AS (0) VIRTUAL
+);
+
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind INTEGER NOT NULL, execution TEXT,
+    run TEXT, agent TEXT, function TEXT, instance TEXT, attempt INTEGER, status INTEGER,
+    reason BLOB, category TEXT, text BLOB
+);
+CREATE INDEX events_execution ON events (execution) WHERE execution IS NOT NULL;
+
+CREATE TABLE idempotency (
+    key BLOB PRIMARY KEY, execution TEXT NOT NULL, body_hash BLOB NOT NULL, at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX idempotency_at ON idempotency (at);
+
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY, root TEXT NOT NULL, cancelled_at INTEGER, cancelled_by BLOB
+) WITHOUT ROWID;
+
+CREATE TABLE agents (
+    id TEXT PRIMARY KEY, principal TEXT NOT NULL, created_at INTEGER NOT NULL,
+    registered_at INTEGER NOT NULL, held INTEGER NOT NULL, registration BLOB NOT NULL
+);
+CREATE TABLE instances (
+    agent TEXT NOT NULL, id TEXT NOT NULL, base_url BLOB NOT NULL, version BLOB NOT NULL,
+    functions BLOB NOT NULL, registered_at INTEGER NOT NULL, renewed_at INTEGER NOT NULL,
+    goodbye_at INTEGER, gone_at INTEGER, gone_evidence BLOB, orphans_at INTEGER, worker BLOB,
+    PRIMARY KEY (agent, id)
+);
+CREATE INDEX instances_gone ON instances (gone_at) WHERE gone_at IS NOT NULL;
+
+CREATE TABLE quarantine (
+    id TEXT PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, about BLOB NOT NULL,
+    error BLOB NOT NULL, what BLOB NOT NULL
+);
+CREATE INDEX quarantine_at ON quarantine (at, id);
+
+CREATE TABLE keys (
+    id TEXT PRIMARY KEY, prefix TEXT NOT NULL, hash BLOB NOT NULL, name BLOB NOT NULL,
+    scopes BLOB NOT NULL, principal TEXT NOT NULL, created_at INTEGER NOT NULL, used_at INTEGER,
+    revoked_at INTEGER, expires_at INTEGER
+);
+CREATE TABLE audit (
+    n INTEGER PRIMARY KEY, at INTEGER NOT NULL, principal BLOB NOT NULL, action BLOB NOT NULL,
+    object BLOB NOT NULL, detail BLOB NOT NULL
+);
+CREATE INDEX audit_at ON audit (at);
+CREATE TABLE identities (
+    did TEXT PRIMARY KEY, agent TEXT NOT NULL, component TEXT NOT NULL, function TEXT NOT NULL,
+    sealed_seed BLOB NOT NULL, created_at INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX identities_agent ON identities (agent, component, function);
+CREATE TABLE credentials (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, execution TEXT NOT NULL, run TEXT NOT NULL,
+    created_at INTEGER NOT NULL, body BLOB NOT NULL
+);
+CREATE INDEX credentials_run ON credentials (run, created_at);
+CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+"];
+
+/// Steps of the payload file: large payloads, and the agents' memory.
+pub(crate) const PAYLOADS: &[&str] = &[r"
+-- settled: an execution that has ended names it, so it is no leftover of a crash.
+CREATE TABLE payloads (
+    owner TEXT NOT NULL, kind INTEGER NOT NULL, chunk INTEGER NOT NULL, bytes BLOB NOT NULL,
+    at INTEGER NOT NULL, settled INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (owner, kind, chunk)
+);
+CREATE INDEX payloads_unsettled ON payloads (at) WHERE settled = 0 AND chunk = 0;
+
+CREATE TABLE memory (
+    scope TEXT NOT NULL, scope_id TEXT NOT NULL, key TEXT NOT NULL, data BLOB NOT NULL,
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, scope_id, key)
+);
+CREATE TABLE memory_events (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL, at INTEGER NOT NULL, scope TEXT NOT NULL,
+    scope_id TEXT NOT NULL, key TEXT NOT NULL, deleted INTEGER NOT NULL, data BLOB,
+    previous BLOB, agent BLOB, actor BLOB, workflow BLOB
+);
+"];
+
+/// Steps of the log file: log lines and notes.
+pub(crate) const LOGS: &[&str] = &[r"
+CREATE TABLE logs (
+    execution TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, level BLOB NOT NULL,
+    source BLOB NOT NULL, event_type BLOB NOT NULL, message BLOB NOT NULL,
+    attributes BLOB NOT NULL, debug INTEGER NOT NULL, size INTEGER NOT NULL,
+    PRIMARY KEY (execution, seq)
+) WITHOUT ROWID;
+CREATE INDEX logs_debug ON logs (execution, seq) WHERE debug = 1;
+-- What is kept of an execution's logs, and what was dropped by their bound.
+CREATE TABLE log_totals (
+    execution TEXT PRIMARY KEY, next INTEGER NOT NULL, lines INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, dropped INTEGER NOT NULL, written_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX log_totals_at ON log_totals (written_at);
+CREATE TABLE notes (
+    n INTEGER PRIMARY KEY, execution TEXT NOT NULL, run TEXT, agent BLOB, message BLOB NOT NULL,
+    tags BLOB NOT NULL, at INTEGER NOT NULL
+);
+CREATE INDEX notes_execution ON notes (execution, n);
+"];
+
+/// Views with words, for people with a `sqlite3` shell. Made anew at each start, so that they
+/// show every word of this build.
+pub(crate) fn views() -> String {
+    format!(
+        "DROP VIEW IF EXISTS executions_shown;
+         CREATE VIEW executions_shown AS SELECT n, id, run, coalesce(root, id) AS root, parent,
+            {kind} AS kind, {lane} AS lane, agent, function, {function_kind} AS function_kind,
+            {status} AS status, CAST(status_reason AS TEXT) AS status_reason, error_category,
+            CAST(error_text AS TEXT) AS error_text, class, turn, seq, attempt, holds, over_cap,
+            {created} AS created_at, {started} AS started_at, {ended} AS ended_at, active_us,
+            input_size, result_size, principal, CAST(session AS TEXT) AS session,
+            CAST(actor AS TEXT) AS actor, {origin} AS origin, {late} AS late_outcome
+            FROM executions;
+         DROP VIEW IF EXISTS attempts_shown;
+         CREATE VIEW attempts_shown AS SELECT e.id AS execution, a.n, a.instance,
+            {sent} AS sent_at, {accepted} AS accepted_at, {a_ended} AS ended_at,
+            {outcome} AS outcome, CAST(a.evidence AS TEXT) AS evidence
+            FROM attempts a JOIN executions e ON e.n = a.execution;
+         DROP VIEW IF EXISTS payloads_shown;
+         CREATE VIEW payloads_shown AS SELECT e.id AS owner, {payload} AS kind, p.chunk, p.bytes
+            FROM payloads p JOIN executions e ON e.n = p.owner;
+         DROP VIEW IF EXISTS events_shown;
+         CREATE VIEW events_shown AS SELECT seq, {at} AS at, {event} AS kind, execution, run,
+            agent, function, instance, attempt, {status} AS status,
+            CAST(reason AS TEXT) AS reason, category, CAST(text AS TEXT) AS text FROM events;",
+        kind = ExecutionKind::case("kind"),
+        lane = Lane::case("lane"),
+        function_kind = FunctionKind::case("function_kind"),
+        status = Status::case("status"),
+        origin = Origin::case("origin"),
+        late = Status::case("late_outcome"),
+        outcome = AttemptOutcome::case("a.outcome"),
+        payload = PayloadKind::case("p.kind"),
+        event = EventKind::case("kind"),
+        created = shown_time("created_at"),
+        started = shown_time("started_at"),
+        ended = shown_time("ended_at"),
+        sent = shown_time("a.sent_at"),
+        accepted = shown_time("a.accepted_at"),
+        a_ended = shown_time("a.ended_at"),
+        at = shown_time("at"),
+    )
+}
+
+fn shown_time(column: &str) -> String {
+    format!("strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1000000.0, 'unixepoch')")
+}

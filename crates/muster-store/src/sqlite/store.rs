@@ -1,0 +1,217 @@
+//! The trait [`Store`], each method on the file it belongs to.
+
+use bytes::Bytes;
+use muster_engine::event::{Known, KnownTree, Submission};
+use muster_engine::row::{AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey};
+use muster_wire::{AgentId, ExecutionId, RunId, Timestamp};
+use rusqlite::{Connection, params};
+
+use super::connection::failed;
+use super::known::{all, first};
+use super::rows::Columns;
+use super::{SqliteStore, known, question, restore};
+use crate::{
+    Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem, Restored, Retention,
+    RunFilter, RunSummary, Store, StoreAbout, StoreResult, StoreSizes, StoredAgent, Window,
+};
+
+impl Store for SqliteStore {
+    fn about(&self) -> StoreAbout {
+        self.about.lock().clone()
+    }
+
+    fn accept_place(&self) -> StoreResult<()> {
+        self.stamp_place()
+    }
+
+    fn take_lease(&self, id: LeaseId, owner: &str) -> StoreResult<Lease> {
+        let now = Timestamp::wall_clock();
+        self.decisions.lock().transact("take the lease", |conn| {
+            let epoch: i64 = conn
+                .query_row(
+                    "INSERT INTO leases (id, epoch, owner, taken_at) VALUES (?1, 1, ?2, ?3)
+                     ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, owner = ?2, taken_at = ?3
+                     RETURNING epoch",
+                    params![id.0, owner, now.0],
+                    |row| row.get(0),
+                )
+                .map_err(failed("take the lease"))?;
+            Ok(Lease {
+                id,
+                epoch: epoch.cast_unsigned(),
+            })
+        })
+    }
+
+    fn commit(&self, commit: &Commit) -> CommitEnd {
+        self.decisions.lock().commit(commit)
+    }
+
+    fn last_seq(&self) -> StoreResult<u64> {
+        self.decision_readers.with(known::last_seq)
+    }
+
+    fn restore(&self) -> StoreResult<Restored> {
+        let now = Timestamp::wall_clock();
+        let restored = self
+            .decision_readers
+            .read(|conn| restore::restore(conn, now))?;
+        if !restored.set_aside.is_empty() {
+            self.decisions.lock().transact("set rows aside", |conn| {
+                restored
+                    .set_aside
+                    .iter()
+                    .try_for_each(|item| restore::set_aside(conn, item))
+            })?;
+        }
+        Ok(restored)
+    }
+
+    fn known(&self, submission: &Submission) -> StoreResult<Known> {
+        self.decision_readers
+            .read(|conn| known::known(conn, submission))
+    }
+
+    fn execution(&self, id: &ExecutionId) -> StoreResult<(u64, Option<ExecutionRow>)> {
+        self.decision_readers
+            .read(|conn| Ok((known::last_seq(conn)?, known::execution(conn, id)?)))
+    }
+
+    fn tree(&self, run: &RunId) -> StoreResult<KnownTree> {
+        self.decision_readers.read(|conn| known::tree(conn, run))
+    }
+
+    fn window(
+        &self,
+        agent: &AgentId,
+        after: Option<QueueKey>,
+        limit: usize,
+    ) -> StoreResult<Window> {
+        self.decision_readers
+            .read(|conn| known::window(conn, agent, after, limit))
+    }
+
+    fn put_large(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+        bytes: Bytes,
+    ) -> StoreResult<()> {
+        self.write_large(execution, kind, &bytes)
+    }
+
+    fn drop_large(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<()> {
+        self.delete_large(vec![(execution.clone(), Some(kind))])
+            .map(|_| ())
+    }
+
+    fn collect_leftovers(&self, before: Timestamp, limit: usize) -> StoreResult<usize> {
+        self.collect(before, limit)
+    }
+
+    fn payload(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<Payload>> {
+        self.read_payload(execution, kind)
+    }
+
+    fn attempts(&self, execution: &ExecutionId) -> StoreResult<Vec<AttemptRow>> {
+        self.decision_readers
+            .with(|conn| known::attempts(conn, execution))
+    }
+
+    fn executions(&self, filter: &ExecutionFilter, page: &Page) -> StoreResult<Vec<ExecutionRow>> {
+        self.decision_readers
+            .read(|conn| question::executions(conn, filter, page))
+    }
+
+    fn runs(&self, filter: &RunFilter, page: &Page) -> StoreResult<Vec<RunSummary>> {
+        self.decision_readers
+            .read(|conn| question::runs(conn, filter, page))
+    }
+
+    fn run(&self, run: &RunId) -> StoreResult<Option<RunSummary>> {
+        self.decision_readers.read(|conn| question::run(conn, run))
+    }
+
+    fn agents(&self, only: Option<&AgentId>) -> StoreResult<Vec<StoredAgent>> {
+        self.decision_readers
+            .read(|conn| question::agents(conn, only))
+    }
+
+    fn events(&self, after: u64, limit: usize) -> StoreResult<Vec<EventRow>> {
+        self.decision_readers
+            .with(|conn| question::events(conn, after, limit))
+    }
+
+    fn events_of(&self, execution: &ExecutionId, limit: usize) -> StoreResult<Vec<EventRow>> {
+        self.decision_readers
+            .with(|conn| question::events_of(conn, execution, limit))
+    }
+
+    fn oldest_event(&self) -> StoreResult<Option<u64>> {
+        self.decision_readers.with(question::oldest_event)
+    }
+
+    fn set_aside(&self, item: &QuarantineItem) -> StoreResult<()> {
+        self.decisions
+            .lock()
+            .transact("set something aside", |conn| restore::set_aside(conn, item))
+    }
+
+    fn quarantine(&self, limit: usize) -> StoreResult<Vec<QuarantineItem>> {
+        let sql = "SELECT id, at, kind, about, error, what FROM quarantine
+                   ORDER BY at DESC, id DESC LIMIT ?1";
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.decision_readers.with(|conn| {
+            all(conn, sql, [limit], |row| {
+                let mut from = Columns::of(row);
+                Ok(QuarantineItem {
+                    id: from.text()?.to_owned(),
+                    at: from.time()?,
+                    kind: from.text()?.to_owned(),
+                    about: from.text()?.to_owned(),
+                    error: from.text()?.to_owned(),
+                    what: from.text()?.to_owned(),
+                })
+            })
+        })
+    }
+
+    fn drop_quarantined(&self, id: &str) -> StoreResult<bool> {
+        self.decisions.lock().drop_quarantined(id)
+    }
+
+    fn retire(&self, cut: &Retention, limit: usize) -> StoreResult<u64> {
+        self.retire_pass(cut, limit)
+    }
+
+    fn sizes(&self) -> StoreResult<StoreSizes> {
+        let files = [
+            ("decisions", &self.decision_readers),
+            ("payloads", &self.payload_readers),
+            ("logs", &self.log_readers),
+        ];
+        let mut kinds = Vec::with_capacity(4);
+        for (kind, readers) in files {
+            kinds.push((kind, readers.with(used_bytes)?));
+        }
+        kinds.push(("wal", self.wal_bytes()));
+        let disk = rustix::fs::statvfs(&self.dir).ok();
+        Ok(StoreSizes {
+            kinds,
+            free: disk.as_ref().map(|d| d.f_bavail.saturating_mul(d.f_frsize)),
+            disk: disk.as_ref().map(|d| d.f_blocks.saturating_mul(d.f_frsize)),
+        })
+    }
+}
+
+/// Bytes of a file that hold something.
+fn used_bytes(conn: &Connection) -> StoreResult<u64> {
+    let sql = "SELECT (SELECT page_count FROM pragma_page_count)
+                    - (SELECT freelist_count FROM pragma_freelist_count),
+                      (SELECT page_size FROM pragma_page_size)";
+    let found = first(conn, sql, [], |row| {
+        let mut from = Columns::of(row);
+        Ok((from.number::<u64>()?, from.number::<u64>()?))
+    })?;
+    Ok(found.map_or(0, |(pages, size)| pages * size))
+}
