@@ -4,17 +4,21 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use muster_engine::Limits;
 use muster_store::Stores;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
+use crate::bodies::BodyRoom;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::directory::Directory;
+use crate::dispatch::connect::Connector;
 use crate::driver::DriverHandle;
 use crate::duties::Duties;
 use crate::feed::EventFeed;
+use crate::inputs::Schemas;
 use crate::logs::LogSink;
 use crate::memory::MemoryState;
 use crate::meters::Meters;
@@ -48,6 +52,14 @@ pub struct AppState {
     pub clock: Clock,
     /// The way to the engine.
     pub driver: DriverHandle,
+    /// What of the configuration the decisions depend on.
+    pub limits: Arc<Limits>,
+    /// Room for bodies in memory.
+    pub room: BodyRoom,
+    /// Compiled schemas of inputs.
+    pub(crate) schemas: Schemas,
+    /// Where and how the plane dials.
+    pub dialling: Connector,
     /// Agents, their functions, their instances and the receipts of their beats.
     pub directory: Directory,
     /// Executions at work and those that ended lately.

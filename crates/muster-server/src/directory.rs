@@ -8,10 +8,19 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
+use muster_engine::Limits;
 use muster_engine::event::InstanceKey;
-use muster_engine::liveness::InstanceFacts;
+use muster_engine::liveness::{InstanceFacts, InstanceState, LivenessLimits, Verdict};
 use muster_engine::row::Function;
 use muster_wire::{AgentId, FunctionName, InstanceId, Timestamp};
+
+/// What the verdict on an agent's instances depends on.
+pub fn liveness_of(limits: &Limits, agent: &AgentId) -> LivenessLimits {
+    let own = limits.agents.get(agent).and_then(|own| own.restart_grace);
+    LivenessLimits {
+        restart_grace: own.or(limits.restart_grace).unwrap_or_default(),
+    }
+}
 
 /// Gaps between beats that are remembered: the longest of them is the interval.
 const GAPS: usize = 8;
@@ -172,6 +181,22 @@ impl AgentEntry {
             .cloned()
     }
 
+    /// The verdict on its best instance; `None` when it has none.
+    pub fn verdict(&self, now: Timestamp, limits: &Limits) -> Option<Verdict> {
+        let liveness = liveness_of(limits, &self.id);
+        self.instances
+            .load()
+            .iter()
+            .filter_map(|instance| Some(instance.facts_now()?.verdict(now, liveness)))
+            .min_by_key(|verdict| verdict.state)
+    }
+
+    /// The evidence that every instance is down; `None` when some is not.
+    pub fn down(&self, now: Timestamp, limits: &Limits) -> Option<String> {
+        let verdict = self.verdict(now, limits)?;
+        (verdict.state == InstanceState::Down).then_some(verdict.evidence)
+    }
+
     /// Its instances, latest registered last.
     pub fn instances(&self) -> Arc<Vec<Arc<InstanceEntry>>> {
         self.instances.load_full()
@@ -193,6 +218,13 @@ impl InstanceEntry {
     /// The facts as the engine last told them.
     pub fn facts(&self) -> Option<Arc<InstanceFacts>> {
         self.facts.load_full()
+    }
+
+    /// The facts with the newest receipt in them.
+    pub fn facts_now(&self) -> Option<InstanceFacts> {
+        let mut facts = InstanceFacts::clone(&*self.facts()?);
+        facts.beat_at = facts.beat_at.max(self.beat_at());
+        Some(facts)
     }
 
     /// The newest beat received here.

@@ -24,7 +24,7 @@ const MESSAGE_MAX: usize = 300;
 
 /// Compiled schemas by agent and function; forgotten when the agent registers anew.
 #[derive(Debug, Default)]
-pub struct Schemas {
+pub(crate) struct Schemas {
     compiled: DashMap<(AgentId, Box<str>), Arc<Vec<Property>>>,
 }
 
@@ -112,7 +112,9 @@ async fn misfit(
 fn masked(error: &jsonschema::ValidationError<'_>) -> String {
     let mut text = error.masked_with("the value").to_string();
     if text.len() > MESSAGE_MAX {
-        let cut = (0..=MESSAGE_MAX).rev().find(|at| text.is_char_boundary(*at));
+        let cut = (0..=MESSAGE_MAX)
+            .rev()
+            .find(|at| text.is_char_boundary(*at));
         text.truncate(cut.unwrap_or(0));
     }
     text
@@ -152,7 +154,9 @@ fn schema_of(registration: &[u8], function: &str) -> Option<Value> {
 
 /// Each property whose schema compiles; the others are not checked.
 fn compiled(schema: Option<&Value>) -> Vec<Property> {
-    let Some(properties) = schema.and_then(|s| s.get("properties")).and_then(Value::as_object)
+    let Some(properties) = schema
+        .and_then(|s| s.get("properties"))
+        .and_then(Value::as_object)
     else {
         return Vec::new();
     };
@@ -185,17 +189,19 @@ mod tests {
             "c": {"type": "string", "pattern": "(a+)+$"},
             "d": {"$ref": "http://169.254.169.254/x"},
         }});
-        let names: Vec<_> = compiled(Some(&schema)).into_iter().map(|p| p.name).collect();
+        let names: Vec<_> = compiled(Some(&schema))
+            .into_iter()
+            .map(|p| p.name)
+            .collect();
         assert!(names.contains(&"a".to_owned()) && names.contains(&"c".to_owned()));
         assert!(!names.contains(&"b".to_owned()) && !names.contains(&"d".to_owned()));
     }
 
     #[test]
     fn a_required_field_is_missed_by_name() {
-        let function: Function = serde_json::from_value(
-            json!({"name": "f", "kind": "reasoner", "required": ["x"]}),
-        )
-        .unwrap();
+        let function: Function =
+            serde_json::from_value(json!({"name": "f", "kind": "reasoner", "required": ["x"]}))
+                .unwrap();
         assert_eq!(missing(&function, br#"{"x":null}"#), None);
         assert_eq!(missing(&function, br#"{"y":1}"#).unwrap().field, "x");
     }

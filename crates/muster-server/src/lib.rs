@@ -15,15 +15,18 @@ pub mod duties;
 pub mod feed;
 pub mod health;
 pub mod identity;
+mod inputs;
 pub mod json;
 pub mod logs;
 pub mod memory;
 pub mod meters;
 pub mod payloads;
 pub mod plane;
+mod secret_key;
 mod slow_body;
 mod tail;
 pub mod views;
+mod world;
 
 pub use app::App;
 pub use config::Config;

@@ -9,7 +9,9 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use muster_engine::{Engine, Event, Limits};
 use muster_store::{StoreError, Stores};
+use muster_wire::mint;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -18,15 +20,26 @@ use tower::Service;
 
 use crate::app::{App, AppState, LifePhase, Phase};
 use crate::auth::Auth;
+use crate::bodies::BodyRoom;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::dispatch::Dispatcher;
+use crate::dispatch::address::DialRules;
+use crate::dispatch::connect::Connector;
 use crate::driver::DriverHandle;
+use crate::driver::turn::{Driver, Parts};
 use crate::slow_body::SlowBody;
+use crate::world::PlaneWorld;
 
 /// Slow clients: how long the head of a request may take.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Header lines of one request.
 const HEADERS_MAX: usize = 100;
+
+/// How often a stage of the shutdown looks whether it is done.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long answers and long-lived streams get to leave at the very end.
+const LEAVE: Duration = Duration::from_secs(5);
 
 /// Why a plane did not start.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +50,12 @@ pub enum StartError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A value of the configuration cannot be used.
+    #[error("{0}")]
+    Config(String),
+    /// The key of the attempts cannot be read or written.
+    #[error("attempt.key in the data directory: {0}")]
+    Key(io::Error),
 }
 
 /// The plane.
@@ -48,19 +67,46 @@ pub struct Running {
     pub address: SocketAddr,
     /// Its state.
     pub app: App,
+    dispatcher: Dispatcher,
+    driver: std::thread::JoinHandle<()>,
     accepting: JoinHandle<()>,
     closing: CancellationToken,
 }
 
 impl Plane {
-    /// Restores, listens, serves.
+    /// Listens, restores, serves. Who connects meanwhile waits instead of being refused.
     ///
     /// # Errors
     /// When the address or the store cannot be used.
     pub async fn start(config: Config, stores: Stores) -> Result<Running, StartError> {
+        let wanted = config.server.listen;
+        let listener = TcpListener::bind(wanted)
+            .await
+            .map_err(|error| StartError::Listen(wanted, error))?;
+        Self::start_on(listener, config, stores).await
+    }
+
+    /// Restores and serves on a socket that listens already.
+    ///
+    /// # Errors
+    /// When the store cannot be used.
+    pub async fn start_on(
+        listener: TcpListener,
+        config: Config,
+        stores: Stores,
+    ) -> Result<Running, StartError> {
+        let address = listener
+            .local_addr()
+            .map_err(|error| StartError::Listen(config.server.listen, error))?;
+        let rules = DialRules::new(&config.agents).map_err(StartError::Config)?;
+        rules.set_own(address);
         let config = Arc::new(config);
         let app = App::new(AppState {
             auth: Auth::open(&config, &stores)?,
+            limits: Arc::new(config.limits()),
+            room: BodyRoom::default(),
+            schemas: Default::default(),
+            dialling: Connector::new(rules, config.agents.dial_timeout.0),
             config: config.clone(),
             stores,
             clock: Clock::start(),
@@ -76,14 +122,10 @@ impl Plane {
             logs: Default::default(),
             meters: crate::meters::Meters::new(config.origin.0),
         });
-        let wanted = config.server.listen;
-        let listener = TcpListener::bind(wanted)
-            .await
-            .map_err(|error| StartError::Listen(wanted, error))?;
-        let address = listener
-            .local_addr()
-            .map_err(|error| StartError::Listen(wanted, error))?;
+        let dispatcher = dispatcher(&app);
+        let driver = drive(&app, &dispatcher).await?;
         crate::health::start_duties(&app);
+        crate::chores::start(&app);
         app.phase.set(LifePhase::Serving);
         let closing = CancellationToken::new();
         let service = crate::api::service(app.clone());
@@ -91,22 +133,127 @@ impl Plane {
         Ok(Running {
             address,
             app,
+            dispatcher,
+            driver,
             accepting,
             closing,
         })
     }
 }
 
-impl Running {
-    /// Ends everything, in stages.
-    pub async fn stop(self) {
-        self.app.phase.set(LifePhase::Draining);
-        self.app.stop.cancel();
-        self.closing.cancel();
-        self.app.tasks.close();
-        let _ = tokio::time::timeout(Duration::from_secs(5), self.app.tasks.wait()).await;
-        let _ = self.accepting.await;
+fn dispatcher(app: &App) -> Dispatcher {
+    let views = app.clone();
+    let ended = move |id: &str| {
+        views
+            .views
+            .get(id)
+            .is_some_and(|v| v.row.status.is_terminal())
+    };
+    Dispatcher::new(
+        app.driver.clone(),
+        app.stores.clone(),
+        app.config.clone(),
+        app.dialling.clone(),
+        app.room.clone(),
+        ended,
+    )
+}
+
+/// Restores the engine on a thread of its own, which then runs it.
+async fn drive(
+    app: &App,
+    dispatcher: &Dispatcher,
+) -> Result<std::thread::JoinHandle<()>, StartError> {
+    let parts = Parts {
+        shared: app.driver.shared.clone(),
+        store: app.stores.decisions.clone(),
+        world: Arc::new(PlaneWorld {
+            app: app.clone(),
+            dispatcher: dispatcher.clone(),
+            runtime: tokio::runtime::Handle::current(),
+        }),
+        clock: app.clock,
+        limits: Limits::clone(&app.limits),
+        key: crate::secret_key::of_store(&*app.stores.decisions).map_err(StartError::Key)?,
+        owner: mint("plane"),
+    };
+    let (told, started) = tokio::sync::oneshot::channel();
+    let run = move || match Driver::<Engine>::start(parts) {
+        Ok(driver) => {
+            let _ = told.send(Ok(()));
+            driver.run();
+        }
+        Err(error) => {
+            let _ = told.send(Err(error));
+        }
+    };
+    let thread = std::thread::Builder::new()
+        .name("muster-driver".into())
+        .spawn(run)
+        .map_err(|source| {
+            let doing = "start of the driver's thread".into();
+            StartError::Store(StoreError::Io { doing, source })
+        })?;
+    match started.await {
+        Ok(end) => end?,
+        Err(_) => return Err(StartError::Store(StoreError::Stopped)),
     }
+    Ok(thread)
+}
+
+impl Running {
+    /// Ends everything, in stages, each with its bound: first only readiness changes; then new
+    /// work is refused while what is held may end; then whoever is still held is answered; then
+    /// streams and connections close; the driver commits what came until then.
+    pub async fn stop(self) {
+        let app = &self.app;
+        app.phase.set(LifePhase::Leaving);
+        tokio::time::sleep(app.config.server.shutdown_min_delay.0).await;
+
+        app.phase.set(LifePhase::Draining);
+        app.driver.tell(Event::Draining);
+        let patience = app.config.server.shutdown_timeout.0;
+        let dispatcher = &self.dispatcher;
+        let idle = || app.driver.waiting_for_an_end() == 0 && dispatcher.in_flight() == 0;
+        if !within(patience, idle).await {
+            tracing::warn!(
+                callers = app.driver.waiting_for_an_end(),
+                exchanges = dispatcher.in_flight(),
+                "the time for a shutdown has passed; answering whoever is still held"
+            );
+        }
+        app.driver.tell(Event::DrainEnded);
+        within(LEAVE, || app.driver.waiting_for_an_end() == 0).await;
+
+        app.stop.cancel();
+        self.closing.cancel();
+        let _ = self.accepting.await;
+        app.tasks.close();
+        if tokio::time::timeout(LEAVE, app.tasks.wait()).await.is_err() {
+            tracing::warn!(
+                open = app.tasks.len(),
+                "some connections did not end in time"
+            );
+        }
+        app.driver.close();
+        let driver = self.driver;
+        let joined = tokio::task::spawn_blocking(move || driver.join());
+        if tokio::time::timeout(LEAVE, joined).await.is_err() {
+            tracing::error!("the driver did not end in time");
+        }
+    }
+}
+
+/// Waits until something holds, but not longer than `patience`; whether it does.
+async fn within(patience: Duration, holds: impl Fn() -> bool) -> bool {
+    let until = tokio::time::Instant::now() + patience;
+    while !holds() {
+        if tokio::time::Instant::now() >= until {
+            return false;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    true
 }
 
 async fn accept(listener: TcpListener, service: Router, app: App, closing: CancellationToken) {

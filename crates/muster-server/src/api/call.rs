@@ -252,9 +252,19 @@ mod tests {
             assert_eq!(&call.submission.input.0[..], input.as_bytes(), "{body}");
         }
         for bad in [
-            "", "[]", "[{}]", "null", "{\"input\":5}", "{\"input\":[]}", "{\"input\":{}",
-            "{\"input\":{},\"input\":{}}", "{\"input\":\"x\"}", "{\"priority\":10}",
-            "{\"priority\":1.5}", "{\"deadline\":\"soon\"}", "{\"deadline\":0}",
+            "",
+            "[]",
+            "[{}]",
+            "null",
+            "{\"input\":5}",
+            "{\"input\":[]}",
+            "{\"input\":{}",
+            "{\"input\":{},\"input\":{}}",
+            "{\"input\":\"x\"}",
+            "{\"priority\":10}",
+            "{\"priority\":1.5}",
+            "{\"deadline\":\"soon\"}",
+            "{\"deadline\":0}",
         ] {
             assert_eq!(call(bad, &[]).err().unwrap().status, 400, "{bad}");
         }
@@ -263,8 +273,14 @@ mod tests {
     #[test]
     fn the_hash_depends_on_meaning_and_target_not_on_layout() {
         let hash = |body| call(body, &[]).unwrap().submission.body_hash;
-        assert_eq!(hash(r#"{"input":{"a":1,"b":2}}"#), hash(r#"{"input":{ "b":2, "a":1}}"#));
-        assert_ne!(hash(r#"{"input":{"a":1}}"#), hash(r#"{"input":{"a":10000000000000000000001}}"#));
+        assert_eq!(
+            hash(r#"{"input":{"a":1,"b":2}}"#),
+            hash(r#"{"input":{ "b":2, "a":1}}"#)
+        );
+        assert_ne!(
+            hash(r#"{"input":{"a":1}}"#),
+            hash(r#"{"input":{"a":10000000000000000000001}}"#)
+        );
         assert_ne!(
             hash(r#"{"input":{"a":10000000000000000000000}}"#),
             hash(r#"{"input":{"a":10000000000000000000001}}"#),
@@ -274,12 +290,25 @@ mod tests {
 
     #[test]
     fn headers_are_checked() {
-        let ok = call("{}", &[("x-run-id", "run_1"), ("x-parent-execution-id", "e~1.s"), ("idempotency-key", "k"), ("traceparent", "nonsense")]).unwrap();
+        let ok = call(
+            "{}",
+            &[
+                ("x-run-id", "run_1"),
+                ("x-parent-execution-id", "e~1.s"),
+                ("idempotency-key", "k"),
+                ("traceparent", "nonsense"),
+            ],
+        )
+        .unwrap();
         assert!(ok.submission.run_claimed);
         assert!(ok.submission.parent.unwrap().proof.is_some());
         assert_eq!(ok.submission.idempotency_key.as_deref(), Some("owner\0k"));
         assert_eq!(ok.submission.traceparent, None);
-        for bad in [("x-run-id", "a b"), ("x-run-id", ".."), ("x-parent-execution-id", "é")] {
+        for bad in [
+            ("x-run-id", "a b"),
+            ("x-run-id", ".."),
+            ("x-parent-execution-id", "é"),
+        ] {
             assert!(call("{}", &[bad]).is_err(), "{bad:?}");
         }
         assert!(call("{}", &[("x-session-id", &"x".repeat(300))]).is_err());

@@ -140,14 +140,20 @@ fn read(body: &Bytes, max_result: usize) -> Result<Outcome, (String, Bytes)> {
     }
     let said: CallbackBody<'_> = serde_json::from_slice(body)
         .map_err(|error| unusable(format!("the callback: {}", json::place(&error))))?;
-    let word = said.status.and_then(|word| serde_json::from_str::<String>(word.get()).ok());
+    let word = said
+        .status
+        .and_then(|word| serde_json::from_str::<String>(word.get()).ok());
     let Some(status) = word.as_deref().and_then(Status::from_agent) else {
-        return Err(unusable("the callback's status is no word for a status".into()));
+        return Err(unusable(
+            "the callback's status is no word for a status".into(),
+        ));
     };
     if let Some(result) = said.result
         && result.get().len() > max_result
     {
-        return Err(unusable(format!("the result is over the limit of {max_result} bytes")));
+        return Err(unusable(format!(
+            "the result is over the limit of {max_result} bytes"
+        )));
     }
     Ok(outcome(status, &said, body))
 }
@@ -204,13 +210,18 @@ fn reason(status: Status, said: &CallbackBody<'_>) -> Option<Arc<str>> {
     });
     if status == Status::Cancelled
         && (detail.as_deref() == Some("shutdown")
-            || own.as_deref().is_some_and(|own| own.starts_with("shutdown")))
+            || own
+                .as_deref()
+                .is_some_and(|own| own.starts_with("shutdown")))
     {
         return Some("agent_shutdown_cancelled".into());
     }
     let mut word = own.or(detail).filter(|word| !word.is_empty())?;
     if word.len() > 256 {
-        let cut = (0..=256).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0);
+        let cut = (0..=256)
+            .rev()
+            .find(|at| word.is_char_boundary(*at))
+            .unwrap_or(0);
         word.truncate(cut);
     }
     Some(word.into())
@@ -289,7 +300,13 @@ mod tests {
     #[test]
     fn what_cannot_be_used_says_why() {
         for bad in [
-            "", "{", "[]", "5", r#"{"status":5}"#, r#"{"status":"maybe"}"#, r#"{"result":1}"#,
+            "",
+            "{",
+            "[]",
+            "5",
+            r#"{"status":5}"#,
+            r#"{"status":"maybe"}"#,
+            r#"{"result":1}"#,
             r#"{"status":"ok","result":NaN}"#,
         ] {
             assert!(said(bad).is_err(), "{bad:?}");

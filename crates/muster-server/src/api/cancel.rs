@@ -75,7 +75,9 @@ async fn cancel(
         .execution(execution.as_str())),
         Reply::UnknownExecution => Err(show::unknown_execution(&execution)),
         Reply::Refused(refusal) => Err(refusal.into()),
-        other => Err(Problem::internal(&format!("a cancel was answered {other:?}"))),
+        other => Err(Problem::internal(&format!(
+            "a cancel was answered {other:?}"
+        ))),
     }
 }
 
@@ -118,7 +120,9 @@ async fn cancel_tree(
         )),
         Reply::UnknownRun => Err(Problem::not_found(format!("there is no run {run}"))),
         Reply::Refused(refusal) => Err(refusal.into()),
-        other => Err(Problem::internal(&format!("a cancel was answered {other:?}"))),
+        other => Err(Problem::internal(&format!(
+            "a cancel was answered {other:?}"
+        ))),
     }
 }
 

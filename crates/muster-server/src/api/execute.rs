@@ -54,7 +54,14 @@ async fn execute_sync(
     body: Body,
 ) -> Answer {
     let held = read_body(&app, body).await?;
-    let call = call::read(&target, Lane::Sync, &caller, &headers, &held.bytes, app.clock.now())?;
+    let call = call::read(
+        &target,
+        Lane::Sync,
+        &caller,
+        &headers,
+        &held.bytes,
+        app.clock.now(),
+    )?;
     let webhook_asked = call.webhook_asked;
     let minted = call.submission.execution.clone();
     match submit(&app, call, held).await? {
@@ -63,7 +70,9 @@ async fn execute_sync(
             let mut response = show::ended(&view, webhook_asked);
             name(&mut response, &view.row.id, view.row.run.as_str());
             if view.row.id != minted {
-                response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+                response
+                    .headers_mut()
+                    .insert(REPLAYED, HeaderValue::from_static("true"));
             }
             Ok(response)
         }
@@ -77,7 +86,9 @@ async fn execute_sync(
             Ok(response)
         }
         Reply::Refused(refusal) => Err(refusal.into()),
-        other => Err(Problem::internal(&format!("a sync call was answered {other:?}"))),
+        other => Err(Problem::internal(&format!(
+            "a sync call was answered {other:?}"
+        ))),
     }
 }
 
@@ -101,12 +112,21 @@ async fn execute_async(
     body: Body,
 ) -> Answer {
     let held = read_body(&app, body).await?;
-    let call = call::read(&target, Lane::Async, &caller, &headers, &held.bytes, app.clock.now())?;
+    let call = call::read(
+        &target,
+        Lane::Async,
+        &caller,
+        &headers,
+        &held.bytes,
+        app.clock.now(),
+    )?;
     let webhook_asked = call.webhook_asked;
     match submit(&app, call, held).await? {
         Reply::Accepted(receipt) => Ok(accepted(&receipt, &target, webhook_asked)),
         Reply::Refused(refusal) => Err(refusal.into()),
-        other => Err(Problem::internal(&format!("an async call was answered {other:?}"))),
+        other => Err(Problem::internal(&format!(
+            "an async call was answered {other:?}"
+        ))),
     }
 }
 
@@ -120,7 +140,9 @@ async fn read_body(app: &App, body: Body) -> Result<Held, Problem> {
 async fn submit(app: &App, call: Call, held: Held) -> Result<Reply, Problem> {
     let mut submission = call.submission;
     let entry = app.directory.agent(submission.agent.as_str());
-    let function = entry.as_ref().and_then(|agent| agent.function(&submission.function));
+    let function = entry
+        .as_ref()
+        .and_then(|agent| agent.function(&submission.function));
     if let Some(function) = &function {
         submission.input_fault =
             inputs::fault(app, &submission.agent, function, &submission.input.0).await;
@@ -133,7 +155,9 @@ async fn submit(app: &App, call: Call, held: Held) -> Result<Reply, Problem> {
     would_refuse(app, &submission, function.is_some())?;
     // A large input's steps must all happen, or none: they do not hang on the connection.
     let work = app.clone();
-    let task = app.tasks.spawn(async move { submit_large(&work, submission, held).await });
+    let task = app
+        .tasks
+        .spawn(async move { submit_large(&work, submission, held).await });
     task.await.map_err(|error| Problem::internal(&error))?
 }
 
@@ -151,11 +175,7 @@ async fn tell(app: &App, mut submission: Submission) -> Result<Reply, Problem> {
     }
 }
 
-async fn submit_large(
-    app: &App,
-    mut submission: Submission,
-    held: Held,
-) -> Result<Reply, Problem> {
+async fn submit_large(app: &App, mut submission: Submission, held: Held) -> Result<Reply, Problem> {
     let input = std::mem::take(&mut submission.input);
     let id = submission.execution.clone();
     let size = input.len() as u64;
@@ -200,12 +220,14 @@ fn would_refuse(app: &App, submission: &Submission, function_known: bool) -> Res
                 function: submission.function.clone(),
                 has: agent.functions().iter().map(|f| f.name.clone()).collect(),
             }),
-            Some(agent) => agent
-                .down(app.clock.now(), &app.config.limits())
-                .map(|evidence| Refusal::AgentDown {
-                    agent: submission.agent.clone(),
-                    evidence,
-                }),
+            Some(agent) => {
+                agent
+                    .down(app.clock.now(), &app.limits)
+                    .map(|evidence| Refusal::AgentDown {
+                        agent: submission.agent.clone(),
+                        evidence,
+                    })
+            }
         }
     };
     match refusal {
@@ -235,7 +257,10 @@ fn accepted(receipt: &Receipt, target: &str, webhook_asked: bool) -> Response {
         .text("enqueued_at", &created_at);
     if let Some(position) = &receipt.position {
         writer
-            .number("queue_position", i64::try_from(position.ahead).unwrap_or(i64::MAX))
+            .number(
+                "queue_position",
+                i64::try_from(position.ahead).unwrap_or(i64::MAX),
+            )
             .flag("queue_position_exact", position.exact);
         match position.starts_in_ms {
             Some(ms) => writer.number("starts_in_ms", i64::try_from(ms).unwrap_or(i64::MAX)),
@@ -246,7 +271,9 @@ fn accepted(receipt: &Receipt, target: &str, webhook_asked: bool) -> Response {
     let mut response = writer.answer(StatusCode::ACCEPTED);
     name(&mut response, &receipt.execution, receipt.run.as_str());
     if receipt.replayed {
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        response
+            .headers_mut()
+            .insert(REPLAYED, HeaderValue::from_static("true"));
     }
     response
 }

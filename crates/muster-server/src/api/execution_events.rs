@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::IntoResponse;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use futures_util::Stream;
 use muster_engine::row::EventRow;
 use muster_wire::ExecutionId;
@@ -52,7 +52,9 @@ async fn events(
         return Err(show::unknown_execution(&execution));
     }
     let past = read(&app, &execution).await?;
-    let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let accepts = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok());
     if !accepts.is_some_and(|accepts| accepts.contains("text/event-stream")) {
         let mut writer = Writer::object();
         writer
@@ -65,7 +67,10 @@ async fn events(
     Ok(Sse::new(stream).keep_alive(alive).into_response())
 }
 
-async fn read(app: &App, execution: &ExecutionId) -> Result<Vec<EventRow>, super::problem::Problem> {
+async fn read(
+    app: &App,
+    execution: &ExecutionId,
+) -> Result<Vec<EventRow>, super::problem::Problem> {
     let wanted = execution.clone();
     Ok(app
         .blocking(move |stores| stores.decisions.events_of(&wanted, EVENTS_MAX))
@@ -137,7 +142,10 @@ pub(crate) fn line(out: Vec<u8>, event: &EventRow) -> Vec<u8> {
         .number("seq", i64::try_from(event.seq).unwrap_or(i64::MAX))
         .time_if("at", Some(event.at))
         .text("type", event.kind.word())
-        .text_if("execution_id", event.execution.as_ref().map(|id| id.as_str()))
+        .text_if(
+            "execution_id",
+            event.execution.as_ref().map(|id| id.as_str()),
+        )
         .text_if("run_id", event.run.as_ref().map(|id| id.as_str()))
         .text_if("agent", event.agent.as_ref().map(|id| id.as_str()))
         .text_if("function", event.function.as_ref().map(|id| id.as_str()))

@@ -78,10 +78,7 @@ struct Filter {
     ),
     responses((status = 200, description = "A page", body = serde_json::Value))
 )]
-async fn list(
-    State(app): State<App>,
-    Query(asked): Query<Filter>,
-) -> Answer {
+async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
     let filter = filter(&asked)?;
     let limit = page.limit;
@@ -89,7 +86,10 @@ async fn list(
         .blocking(move |stores| stores.decisions.executions(&filter, &page))
         .await?;
     let next = (rows.len() == limit)
-        .then(|| rows.last().map(|row| paging::cursor(row.created_at, row.id.as_str())))
+        .then(|| {
+            rows.last()
+                .map(|row| paging::cursor(row.created_at, row.id.as_str()))
+        })
         .flatten();
     let mut writer = Writer::object();
     writer
@@ -114,7 +114,11 @@ fn filter(asked: &Filter) -> Result<ExecutionFilter, Problem> {
         agent: id("agent", asked.agent.as_ref(), AgentId::parse)?,
         function: id("function", asked.function.as_ref(), FunctionName::parse)?,
         run: id("run_id", asked.run_id.as_ref(), RunId::parse)?,
-        parent: id("parent_execution_id", asked.parent_execution_id.as_ref(), ExecutionId::parse)?,
+        parent: id(
+            "parent_execution_id",
+            asked.parent_execution_id.as_ref(),
+            ExecutionId::parse,
+        )?,
         category: asked.error_category.as_deref().map(Category::from),
         since: time("since", asked.since.as_deref())?,
         until: time("until", asked.until.as_deref())?,

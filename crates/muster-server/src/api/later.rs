@@ -15,9 +15,18 @@ const LATER: &[(&str, &str)] = &[
     ("/api/v1/executions/{id}/approval-response", "approvals"),
     ("/api/v1/workflows/{run}/pause-tree", "pausing runs"),
     ("/api/v1/workflows/{run}/resume-tree", "resuming runs"),
-    ("/api/v1/agents/{node}/executions/{id}/request-approval", "approvals"),
-    ("/api/v1/agents/{node}/executions/{id}/approval-status", "approvals"),
-    ("/api/v1/agents/{node}/executions/{id}/awaiter-status", "waiting for children"),
+    (
+        "/api/v1/agents/{node}/executions/{id}/request-approval",
+        "approvals",
+    ),
+    (
+        "/api/v1/agents/{node}/executions/{id}/approval-status",
+        "approvals",
+    ),
+    (
+        "/api/v1/agents/{node}/executions/{id}/awaiter-status",
+        "waiting for children",
+    ),
     ("/api/v1/webhooks/approval-response", "approvals"),
     ("/api/v1/nodes/register-serverless", "serverless agents"),
     ("/api/v1/nodes/{id}/status", "lease renewal by status"),
@@ -44,7 +53,9 @@ const LATER: &[(&str, &str)] = &[
 ];
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    LATER.iter().fold(OpenApiRouter::new(), |router, (path, what)| {
-        router.route(path, any(async || Problem::not_supported(what)))
-    })
+    LATER
+        .iter()
+        .fold(OpenApiRouter::new(), |router, (path, what)| {
+            router.route(path, any(async || Problem::not_supported(what)))
+        })
 }

@@ -7,6 +7,7 @@ pub mod problem;
 
 mod audit;
 mod batch_status;
+mod call;
 mod callbacks;
 mod cancel;
 mod cursor;
@@ -20,20 +21,25 @@ mod executions;
 mod health;
 mod hold;
 mod keys;
+mod later;
 mod logs;
 mod memory;
 mod metrics;
 mod nodes;
 mod notes;
 mod openapi;
+mod paging;
 mod payloads;
 mod quarantine;
 mod queues;
+mod registration;
 mod runs;
+pub(crate) mod show;
 mod system;
 mod ui_events;
 mod why;
 mod workflow;
+pub mod write;
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
@@ -57,6 +63,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(nodes::routes())
         .merge(workflow::routes())
         .merge(queues::routes())
+        .merge(later::routes())
         .merge(events::routes())
         .merge(health::routes())
         .merge(system::routes())

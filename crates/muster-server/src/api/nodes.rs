@@ -23,7 +23,7 @@ use super::problem::{Answer, Problem};
 use super::registration;
 use super::write::{Writer, answer};
 use crate::app::App;
-use crate::directory::{AgentEntry, BeatTaken};
+use crate::directory::{AgentEntry, BeatTaken, liveness_of};
 
 /// The largest registration.
 const REGISTRATION_MAX: usize = 8 * 1024 * 1024;
@@ -99,7 +99,9 @@ async fn take_registration(app: App, caller: Caller, request: Request) -> Answer
             .text("resolved_base_url", &base_url)
             .answer(StatusCode::CREATED)),
         Reply::Refused(refusal) => Err(refusal.into()),
-        other => Err(Problem::internal(&format!("a registration was answered {other:?}"))),
+        other => Err(Problem::internal(&format!(
+            "a registration was answered {other:?}"
+        ))),
     }
 }
 
@@ -183,7 +185,10 @@ async fn shutdown(
         ),
         None => None,
     };
-    let drain = said.timeout_seconds.unwrap_or(0.0).clamp(0.0, DRAIN_MAX.as_secs_f64());
+    let drain = said
+        .timeout_seconds
+        .unwrap_or(0.0)
+        .clamp(0.0, DRAIN_MAX.as_secs_f64());
     let drain = Duration::try_from_secs_f64(drain).unwrap_or_default();
     let make = |waiter| Event::Goodbye {
         agent: id,
@@ -195,11 +200,16 @@ async fn shutdown(
         Reply::Done => Ok(Writer::object()
             .number("lease_seconds", 0)
             .time_if("next_lease_renewal", Some(app.clock.now()))
-            .text("message", "goodbye noted; callbacks of work in flight are taken")
+            .text(
+                "message",
+                "goodbye noted; callbacks of work in flight are taken",
+            )
             .answer(StatusCode::ACCEPTED)),
         Reply::UnknownAgent => Err(unknown(&agent)),
         Reply::Refused(refusal) => Err(refusal.into()),
-        other => Err(Problem::internal(&format!("a goodbye was answered {other:?}"))),
+        other => Err(Problem::internal(&format!(
+            "a goodbye was answered {other:?}"
+        ))),
     }
 }
 
@@ -223,7 +233,7 @@ async fn list(State(app): State<App>, Query(asked): Query<Listed>) -> Answer {
     let limit = asked.limit.unwrap_or(100).clamp(1, 1000);
     let after = asked.cursor.unwrap_or_default();
     let now = app.clock.now();
-    let limits = app.config.limits();
+    let limits = app.limits.clone();
     let mut agents = app.directory.agents();
     agents.retain(|agent| agent.id.as_str() > after.as_str());
     agents.sort_by(|a, b| a.id.cmp(&b.id));
@@ -234,7 +244,11 @@ async fn list(State(app): State<App>, Query(asked): Query<Listed>) -> Answer {
             let verdict = agent.verdict(now, &limits);
             (agent, verdict)
         })
-        .filter(|(_, verdict)| wanted.as_deref().is_none_or(|word| word == word_of(verdict)))
+        .filter(|(_, verdict)| {
+            wanted
+                .as_deref()
+                .is_none_or(|word| word == word_of(verdict))
+        })
         .take(limit + 1)
         .collect();
     let more = found.len() > limit;
@@ -265,21 +279,30 @@ async fn list(State(app): State<App>, Query(asked): Query<Listed>) -> Answer {
 )]
 async fn one(State(app): State<App>, PathText(agent): PathText) -> Answer {
     let id = AgentId::parse(&agent).map_err(|e| Problem::validation(format!("agent id: {e}")))?;
-    let entry = app.directory.agent(id.as_str()).ok_or_else(|| unknown(&agent))?;
-    let stored = app.blocking(move |stores| stores.decisions.agents(Some(&id))).await?;
-    Ok(shown(&app, &entry, stored.first().map(|stored| &stored.row)))
+    let entry = app
+        .directory
+        .agent(id.as_str())
+        .ok_or_else(|| unknown(&agent))?;
+    let stored = app
+        .blocking(move |stores| stores.decisions.agents(Some(&id)))
+        .await?;
+    Ok(shown(
+        &app,
+        &entry,
+        stored.first().map(|stored| &stored.row),
+    ))
 }
 
 fn shown(app: &App, entry: &AgentEntry, row: Option<&muster_engine::row::AgentRow>) -> Response {
     let now = app.clock.now();
-    let limits = app.config.limits();
+    let limits = app.limits.clone();
     let mut writer = Writer::object();
     summary(&mut writer, entry, &entry.verdict(now, &limits));
     writer.list("instances", entry.instances().iter(), |out, instance| {
         let mut writer = Writer::object_in(out);
         writer.text("instance_id", instance.id.as_str());
         if let Some(facts) = instance.facts_now() {
-            let verdict = facts.verdict(now, limits.liveness(&entry.id));
+            let verdict = facts.verdict(now, liveness_of(&limits, &entry.id));
             writer
                 .text("base_url", &facts.base_url)
                 .text("version", &facts.version)
@@ -305,16 +328,25 @@ fn shown(app: &App, entry: &AgentEntry, row: Option<&muster_engine::row::AgentRo
 
 fn summary(writer: &mut Writer, agent: &AgentEntry, verdict: &Option<Verdict>) {
     let state = verdict.as_ref().map(|verdict| verdict.state);
-    let newest = agent.instances().last().and_then(|instance| instance.facts_now());
+    let newest = agent
+        .instances()
+        .last()
+        .and_then(|instance| instance.facts_now());
     let functions = agent.functions();
     writer
         .text("id", agent.id.as_str())
         .text("node_id", agent.id.as_str())
         .text("state", word_of(verdict))
-        .text_if("evidence", verdict.as_ref().map(|verdict| verdict.evidence.as_str()))
+        .text_if(
+            "evidence",
+            verdict.as_ref().map(|verdict| verdict.evidence.as_str()),
+        )
         .text("lifecycle_status", lifecycle(state))
         .text("health_status", health(state))
-        .number("instance_count", i64::try_from(agent.instances().len()).unwrap_or(i64::MAX));
+        .number(
+            "instance_count",
+            i64::try_from(agent.instances().len()).unwrap_or(i64::MAX),
+        );
     if let Some(facts) = newest {
         writer
             .text("base_url", &facts.base_url)
@@ -332,7 +364,9 @@ fn summary(writer: &mut Writer, agent: &AgentEntry, verdict: &Option<Verdict>) {
 }
 
 fn word_of(verdict: &Option<Verdict>) -> &'static str {
-    verdict.as_ref().map_or("down", |verdict| verdict.state.word())
+    verdict
+        .as_ref()
+        .map_or("down", |verdict| verdict.state.word())
 }
 
 /// The SDK's word for a lifecycle.

@@ -18,7 +18,10 @@ pub(crate) const LIMIT: usize = 50;
 /// 400 when the cursor is none of ours.
 pub(crate) fn page(limit: Option<usize>, cursor: Option<&str>) -> Result<Page, Problem> {
     Ok(Page {
-        after: cursor.filter(|cursor| !cursor.is_empty()).map(read).transpose()?,
+        after: cursor
+            .filter(|cursor| !cursor.is_empty())
+            .map(read)
+            .transpose()?,
         limit: limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX),
     })
 }

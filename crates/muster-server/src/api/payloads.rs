@@ -57,8 +57,8 @@ async fn payload(
     if row.is_none_or(|row| !caller.sees(&row.principal)) {
         return Err(show::unknown_execution(&execution));
     }
-    let payload = payload
-        .ok_or_else(|| Problem::not_found(format!("{execution} has no {}", kind.word())))?;
+    let payload =
+        payload.ok_or_else(|| Problem::not_found(format!("{execution} has no {}", kind.word())))?;
     Ok(part(&headers, payload.0))
 }
 
@@ -76,20 +76,30 @@ fn kind_of(word: &str) -> Result<PayloadKind, Problem> {
 
 fn part(headers: &HeaderMap, bytes: Bytes) -> Response {
     let size = bytes.len();
-    let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
+    let range = headers
+        .get(header::RANGE)
+        .and_then(|range| range.to_str().ok());
     let (status, body) = match range.and_then(|range| bounds(range, size)) {
         None => (StatusCode::OK, bytes),
         Some(Err(())) => {
             let mut problem = Problem::validation(format!("the payload has {size} bytes"));
             problem.status = StatusCode::RANGE_NOT_SATISFIABLE;
             let mut response = problem.into_response();
-            set(&mut response, header::CONTENT_RANGE, &format!("bytes */{size}"));
+            set(
+                &mut response,
+                header::CONTENT_RANGE,
+                &format!("bytes */{size}"),
+            );
             return response;
         }
         Some(Ok((from, to))) => {
             let mut response =
                 (StatusCode::PARTIAL_CONTENT, bytes.slice(from..=to)).into_response();
-            set(&mut response, header::CONTENT_RANGE, &format!("bytes {from}-{to}/{size}"));
+            set(
+                &mut response,
+                header::CONTENT_RANGE,
+                &format!("bytes {from}-{to}/{size}"),
+            );
             return with_kind(response);
         }
     };
@@ -98,7 +108,10 @@ fn part(headers: &HeaderMap, bytes: Bytes) -> Response {
 
 fn with_kind(mut response: Response) -> Response {
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     response
 }
@@ -123,11 +136,19 @@ fn bounds(range: &str, size: usize) -> Option<Result<(usize, usize), ()>> {
         });
     }
     let from: usize = from.parse().ok()?;
-    let to: usize = if to.is_empty() { usize::MAX } else { to.parse().ok()? };
+    let to: usize = if to.is_empty() {
+        usize::MAX
+    } else {
+        to.parse().ok()?
+    };
     if to < from {
         return None;
     }
-    Some(if from >= size { Err(()) } else { Ok((from, to.min(size - 1))) })
+    Some(if from >= size {
+        Err(())
+    } else {
+        Ok((from, to.min(size - 1)))
+    })
 }
 
 #[cfg(test)]

@@ -27,7 +27,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 )]
 async fn all(State(app): State<App>) -> Answer {
     let question = Question::Agents;
-    match app.driver.ask(|waiter| Event::Asked { question, waiter }).await? {
+    match app
+        .driver
+        .ask(|waiter| Event::Asked { question, waiter })
+        .await?
+    {
         Reply::Agents(mut states) => {
             states.sort_by(|a, b| a.id.cmp(&b.id));
             let mut writer = Writer::object();
@@ -35,7 +39,9 @@ async fn all(State(app): State<App>) -> Answer {
             Ok(writer.answer(StatusCode::OK))
         }
         Reply::Refused(refusal) => Err(refusal.into()),
-        other => Err(Problem::internal(&format!("a question was answered {other:?}"))),
+        other => Err(Problem::internal(&format!(
+            "a question was answered {other:?}"
+        ))),
     }
 }
 
@@ -60,13 +66,19 @@ async fn one(State(app): State<App>, PathText(agent): PathText) -> Answer {
 pub(crate) async fn ask(app: &App, agent: &str) -> Result<Box<AgentState>, Problem> {
     let id = AgentId::parse(agent).map_err(|e| Problem::validation(format!("agent id: {e}")))?;
     let question = Question::Agent(id);
-    match app.driver.ask(|waiter| Event::Asked { question, waiter }).await? {
+    match app
+        .driver
+        .ask(|waiter| Event::Asked { question, waiter })
+        .await?
+    {
         Reply::Agent(Some(state)) => Ok(state),
         Reply::Agent(None) | Reply::UnknownAgent => {
             Err(Problem::not_found(format!("there is no agent {agent}")))
         }
         Reply::Refused(refusal) => Err(refusal.into()),
-        other => Err(Problem::internal(&format!("a question was answered {other:?}"))),
+        other => Err(Problem::internal(&format!(
+            "a question was answered {other:?}"
+        ))),
     }
 }
 

@@ -67,7 +67,10 @@ struct Offered<'a> {
 /// # Errors
 /// 400 with a sentence.
 pub(crate) fn read(bytes: &[u8]) -> Result<Read, Problem> {
-    let body: Body<'_> = body::json(bytes, "a registration {id, base_url, reasoners?, skills?, …}")?;
+    let body: Body<'_> = body::json(
+        bytes,
+        "a registration {id, base_url, reasoners?, skills?, …}",
+    )?;
     let agent = AgentId::parse(&body.id).map_err(|e| Problem::validation(format!("id: {e}")))?;
     if agent.as_str().contains('.') {
         return Err(Problem::validation(
@@ -81,8 +84,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, Problem> {
         return Err(Problem::validation("version: too long"));
     }
     let instance = match body.instance_id.as_deref().filter(|id| !id.is_empty()) {
-        Some(id) => InstanceId::parse(id)
-            .map_err(|e| Problem::validation(format!("instance_id: {e}")))?,
+        Some(id) => {
+            InstanceId::parse(id).map_err(|e| Problem::validation(format!("instance_id: {e}")))?
+        }
         None => InstanceId::trusted(format!("url:{base_url}")),
     };
     let mut functions = Vec::new();
@@ -93,7 +97,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, Problem> {
         for offered in list {
             let function = function(&offered, kind)?;
             // Reasoners come first: a skill of the same name is not reachable.
-            if functions.iter().all(|known: &Function| known.name != function.name) {
+            if functions
+                .iter()
+                .all(|known: &Function| known.name != function.name)
+            {
                 functions.push(function);
             }
         }
@@ -151,7 +158,9 @@ fn check_url(text: &str) -> Result<&str, Problem> {
     if text.len() > TEXT_MAX {
         return Err(wrong("too long"));
     }
-    let uri: Uri = text.parse().map_err(|_| wrong("not an address like http://host:8001"))?;
+    let uri: Uri = text
+        .parse()
+        .map_err(|_| wrong("not an address like http://host:8001"))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
         return Err(wrong("must begin with http:// or https://"));
     }
@@ -159,7 +168,10 @@ fn check_url(text: &str) -> Result<&str, Problem> {
     if host.is_empty() {
         return Err(wrong("names no host"));
     }
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+    if uri
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'))
+    {
         return Err(wrong("must not carry credentials"));
     }
     if uri.query().is_some() || text.contains('#') {
@@ -178,7 +190,9 @@ pub(crate) fn check_address(
     peer: Option<SocketAddr>,
     rules: &DialRules,
 ) -> Result<(), Problem> {
-    let uri: Uri = base_url.parse().map_err(|_| Problem::validation("base_url: no address"))?;
+    let uri: Uri = base_url
+        .parse()
+        .map_err(|_| Problem::validation("base_url: no address"))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     let https = uri.scheme_str() == Some("https");
     let port = uri.port_u16().unwrap_or(if https { 443 } else { 80 });
@@ -217,12 +231,20 @@ mod tests {
 
     #[test]
     fn what_the_sdk_sends_is_read() {
-        let read = read(body("a", "http://127.0.0.1:8001/").as_bytes()).unwrap_or_else(|p| panic!("{p:?}"));
+        let read = read(body("a", "http://127.0.0.1:8001/").as_bytes())
+            .unwrap_or_else(|p| panic!("{p:?}"));
         assert_eq!(&*read.base_url, "http://127.0.0.1:8001");
         assert_eq!(read.instance.as_str(), "url:http://127.0.0.1:8001");
         assert!(read.starting);
-        let names: Vec<_> = read.functions.iter().map(|f| (f.name.as_str(), f.kind)).collect();
-        assert_eq!(names, [("f", FunctionKind::Reasoner), ("g", FunctionKind::Skill)]);
+        let names: Vec<_> = read
+            .functions
+            .iter()
+            .map(|f| (f.name.as_str(), f.kind))
+            .collect();
+        assert_eq!(
+            names,
+            [("f", FunctionKind::Reasoner), ("g", FunctionKind::Skill)]
+        );
         assert_eq!(&*read.functions[0].required[0], "x");
         assert!(read.functions[0].idempotent && !read.functions[1].idempotent);
     }

@@ -62,7 +62,10 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
         .blocking(move |stores| stores.decisions.runs(&filter, &page))
         .await?;
     let next = (runs.len() == limit)
-        .then(|| runs.last().map(|run| paging::cursor(run.root.created_at, run.root.id.as_str())))
+        .then(|| {
+            runs.last()
+                .map(|run| paging::cursor(run.root.created_at, run.root.id.as_str()))
+        })
         .flatten();
     let mut writer = Writer::object();
     writer
@@ -122,7 +125,10 @@ async fn steps(
         .blocking(move |stores| stores.decisions.executions(&filter, &page))
         .await?;
     let next = (rows.len() == limit)
-        .then(|| rows.last().map(|row| paging::cursor(row.created_at, row.id.as_str())))
+        .then(|| {
+            rows.last()
+                .map(|row| paging::cursor(row.created_at, row.id.as_str()))
+        })
         .flatten();
     let mut writer = Writer::object();
     writer
@@ -136,7 +142,9 @@ async fn steps(
 async fn known(app: &App, caller: &Caller, run: &str) -> Result<RunSummary, Problem> {
     let id = RunId::parse(run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
     let wanted = id.clone();
-    let run = app.blocking(move |stores| stores.decisions.run(&wanted)).await?;
+    let run = app
+        .blocking(move |stores| stores.decisions.run(&wanted))
+        .await?;
     run.filter(|run| caller.sees(&run.root.principal))
         .ok_or_else(|| Problem::not_found(format!("there is no run {id}")))
 }

@@ -74,7 +74,9 @@ fn payloads(
         None => None,
     };
     let details = match row.status {
-        Status::Failed => stores.decisions.payload(&row.id, PayloadKind::ErrorDetails)?,
+        Status::Failed => stores
+            .decisions
+            .payload(&row.id, PayloadKind::ErrorDetails)?,
         _ => None,
     };
     Ok((result, details))
@@ -118,14 +120,20 @@ fn row(writer: &mut Writer, row: &ExecutionRow) {
         .text("kind", row.kind.word())
         .text("lane", row.lane.word())
         .text("origin", row.origin.word())
-        .text_if("parent_execution_id", row.parent.as_ref().map(ExecutionId::as_str))
+        .text_if(
+            "parent_execution_id",
+            row.parent.as_ref().map(ExecutionId::as_str),
+        )
         .text("root_execution_id", row.root.as_str())
         .number("depth", row.depth.into())
         .number("attempt", row.attempt.into())
         .number("priority", row.queue.class.into())
         .text_if("session_id", row.session.as_deref())
         .text_if("actor_id", row.actor.as_deref())
-        .number("input_size", i64::try_from(row.input_size).unwrap_or(i64::MAX))
+        .number(
+            "input_size",
+            i64::try_from(row.input_size).unwrap_or(i64::MAX),
+        )
         .time_if("created_at", Some(row.created_at))
         .time_if("started_at", row.started_at)
         .time_if("completed_at", row.ended_at);
@@ -140,7 +148,10 @@ fn row(writer: &mut Writer, row: &ExecutionRow) {
     }
     writer.bytes_if("error", row.error_text.as_ref());
     writer.bytes_if("error_message", row.error_text.as_ref());
-    writer.text_if("error_category", row.error_category.as_ref().map(Category::word));
+    writer.text_if(
+        "error_category",
+        row.error_category.as_ref().map(Category::word),
+    );
     if let Some(usage) = &row.usage {
         writer.raw("usage", &usage.0);
     }
@@ -194,7 +205,10 @@ fn failed(view: &ExecutionView, webhook_asked: bool) -> Response {
         Some(number) if (400..=599).contains(&number) => number,
         _ => category.http_status(),
     };
-    let said = row.error_text.as_ref().map(|text| String::from_utf8_lossy(&text.0));
+    let said = row
+        .error_text
+        .as_ref()
+        .map(|text| String::from_utf8_lossy(&text.0));
     let message = said.as_deref().unwrap_or(match row.status {
         Status::Cancelled => "the execution was cancelled",
         Status::Timeout => "the execution ran out of time",

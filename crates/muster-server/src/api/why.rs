@@ -19,7 +19,7 @@ use super::queues;
 use super::show;
 use super::write::{Writer, string};
 use crate::app::App;
-use crate::directory::AgentEntry;
+use crate::directory::{AgentEntry, liveness_of};
 
 /// Events that are shown as evidence.
 const EVIDENCE_MAX: usize = 200;
@@ -40,17 +40,27 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 async fn why(State(app): State<App>, caller: Caller, PathText(id): PathText) -> Answer {
     let execution = show::execution_id(&id)?;
     let question = Question::Why(execution.clone());
-    match app.driver.ask(|waiter| Event::Asked { question, waiter }).await? {
+    match app
+        .driver
+        .ask(|waiter| Event::Asked { question, waiter })
+        .await?
+    {
         Reply::Why(Some(why)) if caller.sees(&why.row.principal) => {
             let (attempts, events) = evidence(&app, &execution).await?;
             return Ok(open(&why, &attempts, &events));
         }
         Reply::Why(_) | Reply::UnknownExecution => {}
         Reply::Refused(refusal) => return Err(refusal.into()),
-        other => return Err(Problem::internal(&format!("a question was answered {other:?}"))),
+        other => {
+            return Err(Problem::internal(&format!(
+                "a question was answered {other:?}"
+            )));
+        }
     }
     let wanted = execution.clone();
-    let (_, row) = app.blocking(move |stores| stores.decisions.execution(&wanted)).await?;
+    let (_, row) = app
+        .blocking(move |stores| stores.decisions.execution(&wanted))
+        .await?;
     if let Some(row) = row.filter(|row| caller.sees(&row.principal)) {
         let (attempts, events) = evidence(&app, &execution).await?;
         return Ok(past(&row, &attempts, &events));
@@ -117,13 +127,18 @@ fn past(row: &ExecutionRow, attempts: &[AttemptRow], events: &[EventRow]) -> Res
 fn verdict(row: &ExecutionRow) -> String {
     let target = format!("{}.{}", row.agent, row.function);
     let took = show::duration_ms(row).map_or_else(String::new, |ms| format!(" after {ms} ms"));
-    let category = row.error_category.as_ref().map_or("no category", |c| c.word());
+    let category = row
+        .error_category
+        .as_ref()
+        .map_or("no category", |c| c.word());
     match row.status {
         Status::Succeeded => format!("{target} ended well{took}"),
         Status::Failed => format!("{target} failed{took}: {category}"),
         Status::Cancelled => format!(
             "{target} was cancelled{took}{}",
-            row.status_reason.as_deref().map_or_else(String::new, |why| format!(": {why}"))
+            row.status_reason
+                .as_deref()
+                .map_or_else(String::new, |why| format!(": {why}"))
         ),
         Status::Timeout => format!("{target} ran out of time{took}: {category}"),
         Status::Queued => format!("{target} waits in the queue of {}", row.agent),
@@ -136,7 +151,9 @@ fn verdict(row: &ExecutionRow) -> String {
 fn rule(row: &ExecutionRow) -> &'static str {
     match row.status {
         Status::Queued => "it starts when a slot of its agent is free and its turn has come",
-        Status::Running | Status::Waiting | Status::Paused => "it ends by its agent's word or a clock",
+        Status::Running | Status::Waiting | Status::Paused => {
+            "it ends by its agent's word or a clock"
+        }
         Status::Succeeded | Status::Failed | Status::Cancelled | Status::Timeout => {
             "the first end that is committed stands and never changes"
         }
@@ -163,18 +180,28 @@ fn tail(writer: &mut Writer, row: &ExecutionRow, attempts: &[AttemptRow], events
 async fn agent(app: &App, entry: &AgentEntry) -> Answer {
     let state = queues::ask(app, entry.id.as_str()).await?;
     let now = app.clock.now();
-    let limits = app.config.limits();
+    let limits = app.limits.clone();
     let best = entry.verdict(now, &limits);
     let mut writer = Writer::object();
     writer
         .text("id", entry.id.as_str())
         .text("kind", "agent")
-        .text("state", best.as_ref().map_or("down", |verdict| verdict.state.word()))
+        .text(
+            "state",
+            best.as_ref().map_or("down", |verdict| verdict.state.word()),
+        )
         .text(
             "verdict",
             &best.as_ref().map_or_else(
                 || format!("{} has no instance", entry.id),
-                |verdict| format!("{} is {}: {}", entry.id, verdict.state.word(), verdict.evidence),
+                |verdict| {
+                    format!(
+                        "{} is {}: {}",
+                        entry.id,
+                        verdict.state.word(),
+                        verdict.evidence
+                    )
+                },
             ),
         )
         .text("rule", "an agent is as good as its best instance")
@@ -183,7 +210,7 @@ async fn agent(app: &App, entry: &AgentEntry) -> Answer {
             let mut writer = Writer::object_in(out);
             writer.text("instance_id", instance.id.as_str());
             if let Some(facts) = instance.facts_now() {
-                let verdict = facts.verdict(now, limits.liveness(&entry.id));
+                let verdict = facts.verdict(now, liveness_of(&limits, &entry.id));
                 writer
                     .text("base_url", &facts.base_url)
                     .text("state", verdict.state.word())

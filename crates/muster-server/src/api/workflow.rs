@@ -94,9 +94,12 @@ async fn events(State(app): State<App>, caller: Caller, body: Body) -> Answer {
             .map(|session| session.into()),
     };
     if !app.driver.tell_if_room(Event::Reported(Box::new(report))) {
-        metrics::counter!("muster_reports_dropped_total").increment(1);
+        tracing::warn!("the inbox is full: a report of an agent was dropped");
     }
-    Ok(answer(StatusCode::OK, Bytes::from_static(b"{\"success\":true}")))
+    Ok(answer(
+        StatusCode::OK,
+        Bytes::from_static(b"{\"success\":true}"),
+    ))
 }
 
 #[derive(Deserialize)]
@@ -133,8 +136,8 @@ async fn begin(State(app): State<App>, caller: Caller, body: Body) -> Answer {
         attempt("execution_id", theirs)?;
     }
     let parent = parent(said.parent_execution_id.as_deref())?;
-    let run = run(said.run_id.as_deref().or(said.workflow_id.as_deref()))?
-        .unwrap_or_else(RunId::mint);
+    let run =
+        run(said.run_id.as_deref().or(said.workflow_id.as_deref()))?.unwrap_or_else(RunId::mint);
     let execution = ExecutionId::mint();
     let report = Report {
         about: AttemptRef {
@@ -153,7 +156,7 @@ async fn begin(State(app): State<App>, caller: Caller, body: Body) -> Answer {
             .map(|session| session.into()),
     };
     if !app.driver.tell_if_room(Event::Reported(Box::new(report))) {
-        metrics::counter!("muster_reports_dropped_total").increment(1);
+        tracing::warn!("the inbox is full: a report of an agent was dropped");
     }
     Ok(Writer::object()
         .text("execution_id", execution.as_str())
@@ -165,7 +168,8 @@ async fn begin(State(app): State<App>, caller: Caller, body: Body) -> Answer {
 async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
     let limit = usize::try_from(app.config.server.max_body.0).unwrap_or(usize::MAX);
     let read = app.room.read(body, limit, Patience::Usual).await;
-    read.map(|held| held.bytes).map_err(|why| why.problem(limit))
+    read.map(|held| held.bytes)
+        .map_err(|why| why.problem(limit))
 }
 
 fn attempt(name: &str, text: &str) -> Result<AttemptRef, Problem> {

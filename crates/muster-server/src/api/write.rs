@@ -163,7 +163,10 @@ mod tests {
                 out
             });
         let text = String::from_utf8(writer.end()).unwrap();
-        assert_eq!(text, "{\"a\":\"x\\\"\\n\\u0000é\",\"b\":[1e400],\"c\":-5,\"d\":true,\"f\":[1,2]}");
+        assert_eq!(
+            text,
+            "{\"a\":\"x\\\"\\n\\u0000é\",\"b\":[1e400],\"c\":-5,\"d\":true,\"f\":[1,2]}"
+        );
         assert_eq!(Writer::object().end(), b"{}");
     }
 }

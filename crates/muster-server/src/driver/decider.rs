@@ -3,7 +3,7 @@
 
 use muster_engine::event::InstanceKey;
 use muster_engine::row::Snapshot;
-use muster_engine::{Effects, Event, Limits};
+use muster_engine::{Effects, Engine, Event, Limits};
 use muster_wire::Timestamp;
 
 /// The decisions, as the driver runs them.
@@ -24,4 +24,28 @@ pub(crate) trait Decider: Sized + Send + 'static {
     fn last_seq(&self) -> u64;
     /// Instances whose beat deadline is due.
     fn due_beats(&mut self, now: Timestamp, due: &mut Vec<InstanceKey>);
+}
+
+impl Decider for Engine {
+    fn restore(
+        limits: Limits,
+        key: [u8; 32],
+        now: Timestamp,
+        snapshot: Snapshot,
+        out: &mut Effects,
+    ) -> Self {
+        Engine::restore(limits, key, now, snapshot, out)
+    }
+    fn step(&mut self, now: Timestamp, event: Event, out: &mut Effects) {
+        Engine::step(self, now, event, out);
+    }
+    fn next_deadline(&self) -> Option<Timestamp> {
+        Engine::next_deadline(self)
+    }
+    fn last_seq(&self) -> u64 {
+        Engine::last_seq(self)
+    }
+    fn due_beats(&mut self, now: Timestamp, due: &mut Vec<InstanceKey>) {
+        Engine::due_beats(self, now, due);
+    }
 }

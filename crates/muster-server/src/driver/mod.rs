@@ -147,6 +147,16 @@ impl DriverHandle {
         receiver.await.map_err(|_| DriverGone)
     }
 
+    /// How many callers hold a connection until the end of an execution.
+    pub(crate) fn waiting_for_an_end(&self) -> usize {
+        self.shared.waiters.with_execution().len()
+    }
+
+    /// Nothing more is taken; what waits is still committed.
+    pub(crate) fn close(&self) {
+        self.shared.inbox.close();
+    }
+
     /// Signs of life.
     pub fn vitals(&self) -> Vitals {
         let pulse = &self.shared.pulse;

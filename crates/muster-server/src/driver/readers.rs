@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use muster_engine::event::Waiter;
 use muster_engine::{Event, Load};
 use muster_store::{Store, StoreResult};
 
@@ -52,28 +53,28 @@ fn read(store: &dyn Store, shared: &Shared, load: Load) {
             match tried(|| store.known(&submission)) {
                 Some(known) => submission.known = known,
                 // Nothing was written: "unavailable" is the truth.
-                None => return drop(shared.waiters.leave(submission.waiter)),
+                None => return given_up(shared, submission.waiter),
             }
             Event::Submitted(submission)
         }
         Load::Callback(mut callback) => {
             match tried(|| store.execution(&callback.from.execution)) {
                 Some((seq, row)) => callback.known = Some((seq, row.map(Box::new))),
-                None => return drop(shared.waiters.leave(callback.waiter)),
+                None => return given_up(shared, callback.waiter),
             }
             Event::CalledBack(callback)
         }
         Load::Cancel(mut cancel) => {
             match tried(|| store.execution(&cancel.execution)) {
                 Some((seq, row)) => cancel.known = Some((seq, row.map(Box::new))),
-                None => return drop(shared.waiters.leave(cancel.waiter)),
+                None => return given_up(shared, cancel.waiter),
             }
             Event::CancelRequested(cancel)
         }
         Load::Tree(mut wish) => {
             match tried(|| store.tree(&wish.run)) {
                 Some(tree) => wish.known = Some(tree),
-                None => return drop(shared.waiters.leave(wish.waiter)),
+                None => return given_up(shared, wish.waiter),
             }
             Event::TreeCancelRequested(wish)
         }
@@ -111,4 +112,9 @@ fn tried<T>(read: impl Fn() -> StoreResult<T>) -> Option<T> {
         }
     }
     None
+}
+
+/// Nobody can decide now: the caller is answered 503 by dropping its seat.
+fn given_up(shared: &Shared, waiter: Waiter) {
+    shared.waiters.leave(waiter);
 }

@@ -126,7 +126,6 @@ impl<E: Decider> Driver<E> {
                         .pulse
                         .restored
                         .fetch_add(1, Ordering::Relaxed);
-                    metrics::counter!("muster_engine_restored_total").increment(1);
                     self.adopt(events);
                     return Ok(());
                 }
@@ -163,7 +162,6 @@ impl<E: Decider> Driver<E> {
         }
         let pulse = &self.parts.shared.pulse;
         pulse.quarantined.fetch_add(1, Ordering::Relaxed);
-        metrics::counter!("muster_quarantined_total").increment(1);
         if let Some(waiter) = waiter_of(event) {
             let reply = Reply::Refused(Refusal::Quarantined { id });
             self.parts.shared.waiters.answer(waiter, reply);
@@ -205,7 +203,9 @@ impl<E: Decider> Driver<E> {
                     self.parts.shared.waiters.answer(waiter, reply);
                 }
                 // Dropping the caller answers 503: nobody knows, and nothing else is true.
-                Err(_) => drop(self.parts.shared.waiters.leave(waiter)),
+                Err(_) => {
+                    self.parts.shared.waiters.leave(waiter);
+                }
             }
         }
     }
@@ -248,6 +248,7 @@ pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
         | Event::Dialled { .. }
         | Event::Probed { .. }
         | Event::CancelTold { .. }
+        | Event::Unheard { .. }
         | Event::PlaceLeft { .. }
         | Event::WindowLoaded { .. }
         | Event::StoreRoom { .. }
@@ -280,6 +281,7 @@ fn about(event: &Event) -> String {
         Event::CancelRequested(c) => format!("cancel of {}", c.execution),
         Event::TreeCancelRequested(c) => format!("cancel of run {}", c.run),
         Event::CancelTold { attempt, .. } => format!("cancel receipt of {}", attempt.execution),
+        Event::Unheard { execution } => format!("unwritten answer for {execution}"),
         Event::PlaceLeft { .. } => "a caller that hung up".into(),
         Event::WindowLoaded { agent, .. } => format!("queue of {agent}"),
         Event::Held { .. } => "hold".into(),

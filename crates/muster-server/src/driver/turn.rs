@@ -40,6 +40,8 @@ pub(crate) struct Driver<E> {
     pub(super) lease: Lease,
     readers: Readers,
     batch: VecDeque<Entry>,
+    /// Events of the batch at hand, for the meters.
+    events: usize,
     /// Submissions whose read is under way.
     pub(super) loading: FxHashSet<u64>,
     /// Sync callers whom a restored engine does not know, by their execution.
@@ -74,6 +76,7 @@ impl<E: Decider> Driver<E> {
             lease,
             readers,
             batch: VecDeque::new(),
+            events: 0,
             loading: FxHashSet::default(),
             adopted: FxHashMap::default(),
         };
@@ -108,15 +111,14 @@ impl<E: Decider> Driver<E> {
             return false;
         }
         if let Some(oldest) = self.batch.front() {
-            metrics::histogram!("muster_inbox_age_seconds")
-                .record(oldest.since.elapsed().as_secs_f64());
+            self.parts.world.waited(oldest.since.elapsed());
         }
 
         let after = self.engine.last_seq();
         let mut out = Effects::default();
         let mut taken = Vec::with_capacity(self.batch.len() + 1);
         let stepped = self.step_batch(now, &mut taken, &mut out);
-        metrics::histogram!("muster_commit_batch_events").record(taken.len() as f64);
+        self.events = taken.len();
         let end = match stepped {
             Ok(()) => self.finish(after, out),
             Err(fault) => Err(fault),
@@ -241,7 +243,14 @@ impl<E: Decider> Driver<E> {
             self.parts.world.send(sends);
         }
         for (waiter, reply) in replies {
-            self.parts.shared.waiters.answer(waiter, reply);
+            let accepted = match &reply {
+                muster_engine::Reply::Accepted(receipt) => Some(receipt.execution.clone()),
+                _ => None,
+            };
+            let heard = self.parts.shared.waiters.answer(waiter, reply);
+            if let (false, Some(execution)) = (heard, accepted) {
+                self.parts.shared.inbox.push(Event::Unheard { execution });
+            }
         }
         if !self.adopted.is_empty() {
             self.answer_adopted(&notices);
@@ -288,7 +297,10 @@ impl<E: Decider> Driver<E> {
         };
         let pulse = &self.parts.shared.pulse;
         pulse.committing_since.store(0, Ordering::Release);
-        metrics::histogram!("muster_commit_seconds").record(began.elapsed().as_secs_f64());
+        let writes = commit.writes.len();
+        self.parts
+            .world
+            .committed(self.events, writes, began.elapsed());
         end
     }
 

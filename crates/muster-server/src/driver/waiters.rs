@@ -37,12 +37,10 @@ impl Waiters {
         (Waiter(id), receiver)
     }
 
-    /// Answers; nobody there is no error: they hung up.
-    pub fn answer(&self, waiter: Waiter, reply: Reply) {
+    /// Answers; `false` when nobody is there any more: they hung up.
+    pub fn answer(&self, waiter: Waiter, reply: Reply) -> bool {
         let seat = self.shard(waiter.0).lock().remove(&waiter.0);
-        if let Some(seat) = seat {
-            let _ = seat.sender.send(reply);
-        }
+        seat.is_some_and(|seat| seat.sender.send(reply).is_ok())
     }
 
     /// Forgets somebody who hung up; false when there was nobody.

@@ -18,4 +18,8 @@ pub(crate) trait World: std::marker::Send + Sync + 'static {
     fn send(&self, sends: Vec<Send>);
     /// Tells streams; comes last.
     fn announce(&self, notices: Vec<Notice>);
+    /// A commit of so many events and writes took so long.
+    fn committed(&self, events: usize, writes: usize, took: Duration);
+    /// How long the oldest event of a batch had waited.
+    fn waited(&self, oldest: Duration);
 }

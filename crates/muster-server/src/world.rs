@@ -1,0 +1,67 @@
+//! The plane as the driver sees it: where published state, sends and events go.
+
+use std::time::Duration;
+
+use muster_engine::event::InstanceKey;
+use muster_engine::{Notice, Send};
+use muster_wire::Timestamp;
+use tokio::runtime::Handle;
+
+use crate::app::App;
+use crate::dispatch::Dispatcher;
+use crate::driver::world::World;
+
+/// What the driver's thread reaches of the plane.
+pub(crate) struct PlaneWorld {
+    pub(crate) app: App,
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) runtime: Handle,
+}
+
+impl World for PlaneWorld {
+    fn receipt(&self, key: &InstanceKey) -> Option<(Timestamp, Option<Duration>)> {
+        self.app.directory.receipt(key)
+    }
+
+    fn publish(&self, notices: &[Notice]) {
+        for notice in notices {
+            match notice {
+                Notice::Execution(view) => self.app.views.put(view.clone()),
+                Notice::Instance(facts) => self.app.directory.put_facts(facts.clone()),
+                Notice::Directory { agent, functions } => {
+                    self.app.directory.put_functions(agent, functions.clone());
+                    self.app.schemas.forget(agent);
+                }
+                Notice::Watch { key, on } => self.app.directory.watch(key, *on),
+                Notice::Count(count) => self.app.meters.count(count),
+                Notice::Event(_) => {}
+            }
+        }
+    }
+
+    fn send(&self, sends: Vec<Send>) {
+        let dispatcher = self.dispatcher.clone();
+        // One hop for all: from within the runtime each start is cheap.
+        self.runtime.spawn(async move {
+            for send in sends {
+                dispatcher.start(send);
+            }
+        });
+    }
+
+    fn announce(&self, notices: Vec<Notice>) {
+        for notice in notices {
+            if let Notice::Event(event) = notice {
+                self.app.feed.publish(&event);
+            }
+        }
+    }
+
+    fn committed(&self, events: usize, writes: usize, took: Duration) {
+        self.app.meters.committed(events, writes, took);
+    }
+
+    fn waited(&self, oldest: Duration) {
+        self.app.meters.waited(oldest);
+    }
+}

@@ -1,0 +1,16 @@
+//! The routes from the caller's side, over real sockets: each file mirrors one file of routes.
+
+mod support;
+
+mod bodies;
+mod callbacks;
+mod cancel;
+mod dispatch;
+mod execute;
+mod executions;
+mod later;
+mod nodes;
+mod restart;
+mod runs;
+mod shutdown;
+mod workflow;
