@@ -164,8 +164,9 @@ impl LogSink {
         for (execution, count) in batch.gaps {
             logs.push(text::gap(execution, count, app.clock.now()));
         }
+        // The store counts per execution: lines of one go together, in their order.
+        logs.sort_by(|a, b| a.execution.cmp(&b.execution));
         let mut written: Vec<ExecutionId> = logs.iter().map(|row| row.execution.clone()).collect();
-        written.sort_unstable();
         written.dedup();
         let (log_count, note_count) = (logs.len(), notes.len());
         if !logs.is_empty()
