@@ -18,6 +18,7 @@ pub mod memory;
 pub mod meters;
 pub mod plane;
 mod slow_body;
+mod slow_head;
 mod tail;
 pub mod views;
 

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod agent;
 pub mod wire;
 
 use std::net::SocketAddr;

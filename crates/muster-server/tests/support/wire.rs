@@ -92,15 +92,37 @@ fn unchunk(mut bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Sends bytes and reads the answer until the connection ends.
+/// Sends bytes and reads the answer until the connection ends; of an endless stream only what
+/// came with its head.
 pub async fn raw(to: SocketAddr, bytes: &[u8]) -> Option<Answer> {
     timeout(DEADLINE, async {
         let mut stream = TcpStream::connect(to).await.expect("connect");
-        // The plane may answer and close before it has read everything.
-        let _ = stream.write_all(bytes).await;
+        let (mut from, mut into) = stream.split();
         let mut got = Vec::new();
-        let _ = stream.read_to_end(&mut got).await;
-        Answer::parse(&got)
+        let mut piece = vec![0; 16 * 1024];
+        // The plane may answer and close before it has read everything, so both go on at once.
+        let mut write = Box::pin(into.write_all(bytes));
+        let mut written = false;
+        loop {
+            let n = tokio::select! {
+                _ = &mut write, if !written => { written = true; continue }
+                n = from.read(&mut piece) => n.unwrap_or(0),
+            };
+            if n == 0 {
+                return Answer::parse(&got);
+            }
+            got.extend_from_slice(&piece[..n]);
+            let head = Answer::parse(&got);
+            let kind = head
+                .as_ref()
+                .and_then(|head| head.header("content-type"))
+                .unwrap_or("");
+            if kind.starts_with("text/event-stream")
+                || head.as_ref().is_some_and(|head| head.status == 101)
+            {
+                return head;
+            }
+        }
     })
     .await
     .expect("an answer within the deadline")
