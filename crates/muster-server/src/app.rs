@@ -19,6 +19,7 @@ use crate::driver::DriverHandle;
 use crate::duties::Duties;
 use crate::feed::EventFeed;
 use crate::inputs::Schemas;
+use crate::identity::Identities;
 use crate::logs::LogSink;
 use crate::memory::MemoryState;
 use crate::meters::Meters;
@@ -76,6 +77,8 @@ pub struct AppState {
     pub duties: Duties,
     /// Keys and rules.
     pub auth: Auth,
+    /// Identities, and the check of signed submissions.
+    pub identity: Identities,
     /// Agents' memory.
     pub memory: MemoryState,
     /// Logs and notes.

@@ -24,6 +24,7 @@ pub mod payloads;
 pub mod plane;
 mod secret_key;
 mod slow_body;
+mod slow_head;
 mod tail;
 pub mod views;
 mod world;

@@ -118,6 +118,7 @@ impl Plane {
             tasks: TaskTracker::new(),
             phase: Phase::default(),
             duties: Default::default(),
+            identity: Default::default(),
             memory: Default::default(),
             logs: Default::default(),
             meters: crate::meters::Meters::new(config.origin.0),

@@ -362,6 +362,14 @@ pub trait Annex: Send + Sync + 'static {
     /// When the store cannot be written.
     fn credential_add(&self, row: &CredentialRow) -> StoreResult<()>;
 
+    /// Writes credentials in one transaction where the store can.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn credentials_add(&self, rows: &[CredentialRow]) -> StoreResult<()> {
+        rows.iter().try_for_each(|row| self.credential_add(row))
+    }
+
     /// Credentials of a run, oldest first.
     ///
     /// # Errors

@@ -1,1 +1,32 @@
-fn main() {}
+//! The `muster` command: reads its arguments, runs one command, and turns how it ended into an
+//! exit code. Decides nothing about executions: that is the engine's, behind the plane.
+
+mod cli;
+mod client;
+mod commands;
+mod dev;
+mod failure;
+mod out;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let look = out::Look::of_this_process(cli.color);
+    let json = cli.json;
+    match commands::run(cli, &look) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            failure.print(&look.errors, json);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

@@ -37,6 +37,11 @@ impl Sealer {
         Ok(Self::from_key(random()?))
     }
 
+    /// Whether a data directory has the key file.
+    pub fn is_in(directory: &Path) -> bool {
+        directory.join(KEY_FILE).exists()
+    }
+
     /// Reads the key file of a data directory, or makes it.
     ///
     /// # Errors
@@ -103,7 +108,8 @@ impl Sealer {
     }
 }
 
-fn random() -> io::Result<[u8; 32]> {
+/// 32 bytes of the operating system's randomness.
+pub(super) fn random() -> io::Result<[u8; 32]> {
     let mut key = [0u8; 32];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
     Ok(key)

@@ -140,7 +140,10 @@ impl Seen {
         let full = self.young.len() >= REMEMBERED_MAX;
         if full || now.since(self.since).as_secs() > 2 * WINDOW_S.unsigned_abs() {
             if full {
-                metrics::counter!("muster_did_replay_memory_full_total").increment(1);
+                tracing::warn!(
+                    remembered = REMEMBERED_MAX,
+                    "signatures come faster than the memory against replays is long"
+                );
             }
             self.old = std::mem::take(&mut self.young);
             self.since = now;

@@ -47,6 +47,7 @@ pub struct Meters {
     durations: Vec<OnceLock<Histogram>>,
     denied: Vec<OnceLock<Counter>>,
     unproved: Counter,
+    lines_dropped: Counter,
     absorbed: Counter,
     commit_events: Histogram,
     commit_writes: Histogram,
@@ -140,6 +141,7 @@ impl Meters {
             durations: cells(LANES * STATUSES),
             denied: cells(CATEGORIES),
             unproved: counter(names::UNPROVED, vec![]),
+            lines_dropped: counter(names::LINES_DROPPED, vec![]),
             absorbed: counter(names::ABSORBED, vec![]),
             commit_events: histogram(names::COMMIT_EVENTS),
             commit_writes: histogram(names::COMMIT_WRITES),
@@ -199,6 +201,13 @@ impl Meters {
             }
             Count::Unproved => self.unproved.increment(1),
             Count::Absorbed => self.absorbed.increment(1),
+        }
+    }
+
+    /// Log lines or notes were lost before they were written.
+    pub fn lines_dropped(&self, count: u64) {
+        if count > 0 {
+            self.lines_dropped.increment(count);
         }
     }
 

@@ -46,6 +46,7 @@ metrics! {
     REFUSED = "muster_executions_refused_total" Counter ["lane", "category", "origin"] "Submissions refused before anything was stored.";
     DURATION = "muster_execution_duration_seconds" Histogram ["lane", "status", "origin"] "From acceptance to the end.";
     UNPROVED = "muster_messages_unproved_total" Counter [] "Messages dropped because they did not prove their attempt.";
+    LINES_DROPPED = "muster_log_lines_dropped_total" Counter [] "Log lines and notes lost before they were written: too many at once, or the store could not be written.";
     ABSORBED = "muster_dials_absorbed_total" Counter [] "Failed dials that an execution survived, waiting for its agent.";
     GUARDED = "muster_requests_denied_total" Counter ["category"] "Requests denied for their host, origin, key or scope.";
     COMMIT_EVENTS = "muster_commit_events" Histogram [] "Events decided in one commit.";

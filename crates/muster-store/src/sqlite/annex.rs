@@ -69,6 +69,16 @@ impl Annex for SqliteStore {
             .with(|conn| kv::list(conn, scope, after, limit))
     }
 
+    fn memory_keys(
+        &self,
+        scope: &MemoryScope,
+        after: &str,
+        limit: usize,
+    ) -> StoreResult<Vec<MemoryRow>> {
+        self.payload_readers
+            .with(|conn| kv::keys(conn, scope, after, limit))
+    }
+
     fn memory_events(&self, filter: &MemoryEventFilter) -> StoreResult<Vec<MemoryEvent>> {
         self.payload_readers.with(|conn| kv::events(conn, filter))
     }
@@ -127,6 +137,13 @@ impl Annex for SqliteStore {
 
     fn credential_add(&self, row: &CredentialRow) -> StoreResult<()> {
         self.change("write a credential", |conn| key::add_credential(conn, row))
+    }
+
+    fn credentials_add(&self, rows: &[CredentialRow]) -> StoreResult<()> {
+        self.change("write credentials", |conn| {
+            rows.iter()
+                .try_for_each(|row| key::add_credential(conn, row))
+        })
     }
 
     fn credentials(&self, run: &str) -> StoreResult<Vec<CredentialRow>> {

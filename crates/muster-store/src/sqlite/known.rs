@@ -111,7 +111,8 @@ pub(super) fn known(conn: &Connection, submission: &Submission) -> StoreResult<K
 /// ahead of the agent's own turn, so it does not count.
 fn turn(conn: &Connection, run: &RunId, agent: &AgentId) -> StoreResult<Option<u64>> {
     conn.prepare_cached(
-        "SELECT max(turn) FROM executions WHERE status = 0 AND run = ?1 AND agent = ?2",
+        "SELECT max(turn) FROM executions INDEXED BY executions_open
+         WHERE status < 4 AND status = 0 AND run = ?1 AND agent = ?2",
     )
     .and_then(|mut s| {
         s.query_row([run.as_str(), agent.as_str()], |row| {
@@ -161,7 +162,8 @@ pub(super) fn tree(conn: &Connection, id: &RunId) -> StoreResult<KnownTree> {
     let sql = concat!(
         "SELECT ",
         execution_columns!(),
-        " FROM executions WHERE status = 0 AND run = ?1 ORDER BY n"
+        " FROM executions INDEXED BY executions_open
+          WHERE status < 4 AND status = 0 AND run = ?1 ORDER BY n"
     );
     Ok(KnownTree {
         as_of: last_seq(conn)?,
@@ -182,7 +184,7 @@ pub(super) fn window(
     let sql = concat!(
         "SELECT ",
         execution_columns!(),
-        " FROM executions WHERE status = 0 AND agent = ?1 AND (class, turn, seq) > (?2, ?3, ?4)
+        " FROM executions INDEXED BY executions_queue WHERE status = 0 AND agent = ?1 AND (class, turn, seq) > (?2, ?3, ?4)
           ORDER BY class, turn, seq LIMIT ?5"
     );
     let (class, turn, seq) = after.map_or((-1, 0, 0), |key| {

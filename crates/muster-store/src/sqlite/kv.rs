@@ -150,10 +150,30 @@ pub(super) fn list(
     after: &str,
     limit: usize,
 ) -> StoreResult<Vec<MemoryRow>> {
+    select(conn, "data", scope, after, limit)
+}
+
+/// The same without the values, which are not read.
+pub(super) fn keys(
+    conn: &Connection,
+    scope: &MemoryScope,
+    after: &str,
+    limit: usize,
+) -> StoreResult<Vec<MemoryRow>> {
+    select(conn, "x''", scope, after, limit)
+}
+
+fn select(
+    conn: &Connection,
+    data: &str,
+    scope: &MemoryScope,
+    after: &str,
+    limit: usize,
+) -> StoreResult<Vec<MemoryRow>> {
     // No key sorts before the empty one, and the empty one is a key too.
     let sign = if after.is_empty() { ">=" } else { ">" };
     let sql = format!(
-        "SELECT key, data, created_at, updated_at FROM memory
+        "SELECT key, {data}, created_at, updated_at FROM memory
          WHERE scope = ?1 AND scope_id = ?2 AND key {sign} ?3 ORDER BY key LIMIT ?4"
     );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);

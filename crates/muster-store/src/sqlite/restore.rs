@@ -174,7 +174,8 @@ fn open(conn: &Connection, aside: &mut Aside) -> StoreResult<Vec<OpenExecution>>
     let sql = concat!(
         "SELECT n,",
         execution_columns!(),
-        " FROM executions INDEXED BY executions_open WHERE status IN (1, 2, 3) ORDER BY n"
+        " FROM executions INDEXED BY executions_open
+          WHERE status < 4 AND status IN (1, 2, 3) ORDER BY n"
     );
     let rows: Vec<(i64, ExecutionRow)> = aside.rows(conn, "execution", sql, [], |row| {
         let mut from = Columns::of(row);
@@ -231,7 +232,8 @@ fn runs(conn: &Connection, aside: &mut Aside) -> StoreResult<Vec<RunRow>> {
         conn,
         "run",
         "SELECT id, id, root, cancelled_at, cancelled_by FROM runs r WHERE EXISTS (
-            SELECT 1 FROM executions WHERE status IN (0, 1, 2, 3) AND run = r.id)",
+            SELECT 1 FROM executions INDEXED BY executions_open
+            WHERE status < 4 AND status IN (0, 1, 2, 3) AND run = r.id)",
         [],
         |row| rows::run(&mut Columns::from(row, 1)),
     )

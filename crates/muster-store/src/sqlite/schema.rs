@@ -39,6 +39,7 @@ CREATE INDEX executions_agent ON executions (agent, created_at, id);
 CREATE INDEX executions_roots ON executions (created_at, id) WHERE root IS NULL;
 CREATE INDEX executions_members ON executions (created_at, id) WHERE root IS NOT NULL;
 CREATE INDEX executions_parent ON executions (parent, created_at, id) WHERE parent IS NOT NULL;
+-- A query uses a partial index only if it says the index's own condition, word for word.
 CREATE INDEX executions_open ON executions (status, run, agent, turn) WHERE status < 4;
 CREATE INDEX executions_queue ON executions (agent, class, turn, seq) WHERE status = 0;
 CREATE INDEX executions_bad ON executions (created_at, id) WHERE status > 4;

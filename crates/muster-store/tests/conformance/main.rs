@@ -2,6 +2,7 @@
 //! answer alike.
 
 mod commits;
+mod restores;
 mod support;
 
 /// Makes a test for each store out of each function.

@@ -3,6 +3,7 @@
 
 mod events;
 mod live;
+pub(super) use live::unbuffered;
 mod socket;
 
 use axum::extract::State;

@@ -1,0 +1,9 @@
+//! Who may ask what, from the caller's side: hosts, origins, keys, scopes, and the routes that
+//! change them.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod doors;
+mod keys;
+mod plane;

@@ -1,0 +1,105 @@
+//! What these tests stand on: a plane on a data directory of its own, on loopback.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub mod agent;
+pub mod wire;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use muster_server::{Config, Plane, Running};
+use muster_store::{Durability, Options, SqliteStore, Stores};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub use wire::Answer;
+
+/// A running plane.
+pub struct World {
+    /// Its data.
+    pub dir: Arc<TempDir>,
+    /// The plane.
+    pub plane: Running,
+    /// The owner's key.
+    pub owner: String,
+}
+
+impl World {
+    /// Starts one.
+    pub async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// Starts one with a configuration that differs.
+    pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::on(Arc::new(tempfile::tempdir().expect("a directory")), change).await
+    }
+
+    /// Starts one on a data directory that may have been used.
+    pub async fn on(dir: Arc<TempDir>, change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::default();
+        config.server.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        config.store.data = Some(dir.path().to_owned());
+        change(&mut config);
+        let options = Options {
+            durability: Durability::Process,
+            ..Options::default()
+        };
+        let store = Arc::new(SqliteStore::open(dir.path(), options).expect("a store"));
+        let stores = Stores {
+            decisions: store.clone(),
+            annex: store,
+        };
+        let plane = Plane::start(config, stores).await.expect("a plane");
+        let owner = muster_server::auth::read_owner_key(dir.path())
+            .expect("a readable key")
+            .map_or_else(String::new, |key| key.expose().to_owned());
+        Self { dir, plane, owner }
+    }
+
+    /// Sends a request with these headers and reads the answer.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        let bytes = wire::request(method, path, headers, body);
+        wire::raw(self.plane.address, &bytes)
+            .await
+            .unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    }
+
+    /// A plain GET.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], b"").await
+    }
+
+    /// A request of the owner.
+    pub async fn as_owner(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let text = if body.is_null() {
+            Vec::new()
+        } else {
+            body.to_string().into_bytes()
+        };
+        self.as_key(&self.owner, method, path, &text).await
+    }
+
+    /// A request with a key.
+    pub async fn as_key(&self, key: &str, method: &str, path: &str, body: &[u8]) -> Answer {
+        let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
+        self.send(method, path, &headers, body).await
+    }
+
+    /// Makes a key and returns its id and text.
+    pub async fn key(&self, scopes: &[&str]) -> (String, String) {
+        let wanted = serde_json::json!({ "name": "test", "scopes": scopes });
+        let made = self.as_owner("POST", "/api/v1/keys", &wanted).await;
+        assert_eq!(made.status, 201, "{}", made.text());
+        let made = made.json();
+        let text = |name: &str| made[name].as_str().expect("a text").to_owned();
+        (text("id"), text("key"))
+    }
+}

@@ -1,0 +1,443 @@
+//! The command line: every command, argument and help text. Does nothing.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::out::ColourChoice;
+
+const EXIT_CODES: &str = "\
+Exit codes, from the error's category:
+    0  done
+    1  the agent failed: agent_error, bad_response, outcome_unknown, agent_restart_orphaned
+    2  the request is wrong: validation, too_large; wrong arguments
+    3  not_supported by this plane
+   65  conflict, run_cancelled, idempotency_conflict
+   66  not_found, target_not_found
+   69  the agent is not there: node_unavailable, agent_unreachable
+   70  internal_error
+   75  try again: concurrency_limit, overloaded, still_running, control_plane_*, store_full
+   77  unauthenticated, permission_denied, agent_id_taken, wrong_attempt
+  124  agent_timeout
+  130  cancelled, or stopped with Ctrl-C
+
+Data goes to stdout, everything else to stderr.";
+
+/// A control plane for AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "muster", version, after_long_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// JSON for programs instead of text for people.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: ColourChoice,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Which plane is asked, and with which key.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Remote {
+    /// The plane's address. Also MUSTER_SERVER or AGENTFIELD_SERVER; else the local one.
+    #[arg(long, value_name = "URL", help_heading = "Plane")]
+    pub(crate) server: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Everything local: a plane, and an example agent or yours, restarted on changes.
+    #[command(
+        after_help = "Examples:\n  muster dev\n  muster dev -- python agent.py\n  muster dev --port 8090 --data /tmp/try -- python -m my_agent"
+    )]
+    Dev(Dev),
+    /// The plane.
+    #[command(
+        after_help = "Examples:\n  muster server\n  muster server --listen 0.0.0.0:8080 --data /var/lib/muster\n  muster server --config muster.toml --print-config"
+    )]
+    Server(Server),
+    /// Calls a function and prints its result.
+    #[command(
+        after_help = "Examples:\n  muster call hello.greet --input '{\"name\":\"world\"}'\n  muster call trip.plan --input @trip.json -q | jq .\n  echo '{}' | muster call report.build --input - --async"
+    )]
+    Call(Call),
+    /// The agents: who can be called, and how each is.
+    #[command(
+        after_help = "Examples:\n  muster agents\n  muster agents show hello\n  muster agents --json --watch"
+    )]
+    Agents(Listing<NoFilter>),
+    /// Executions: what waits, runs and has ended.
+    #[command(
+        after_help = "Examples:\n  muster executions --state queued,waiting\n  muster executions --agent billing --since 1h\n  muster executions show exec_01KB"
+    )]
+    Executions(Listing<ExecutionFilter>),
+    /// Runs: trees of calls.
+    #[command(after_help = "Examples:\n  muster runs\n  muster runs show run_01KB")]
+    Runs(Listing<RunFilter>),
+    /// Cancels an execution, or with --tree its whole run.
+    #[command(
+        after_help = "Examples:\n  muster cancel exec_01KB\n  muster cancel run_01KB --tree --reason 'wrong input'"
+    )]
+    Cancel(Cancel),
+    /// Follows the event stream.
+    #[command(
+        after_help = "Examples:\n  muster tail\n  muster tail --agent hello\n  muster tail --json --from 1200 | jq ."
+    )]
+    Tail(Tail),
+    /// Why something waits, was refused, or ended as it did.
+    #[command(after_help = "Examples:\n  muster why exec_01KB\n  muster why hello")]
+    Why(Why),
+    /// The queues of the agents.
+    #[command(after_help = "Examples:\n  muster queues\n  muster queues --watch")]
+    Queues(Plain),
+    /// Keys: who may do what.
+    #[command(
+        after_help = "Examples:\n  muster keys list\n  muster keys create --scope call,read --name ci\n  muster keys revoke key_01KB"
+    )]
+    Keys(Keys),
+    /// Stops dispatching, to one agent or to all.
+    #[command(
+        after_help = "Examples:\n  muster hold billing --reason 'the bank is down'\n  muster hold --reason maintenance"
+    )]
+    Hold(Hold),
+    /// Lets dispatching go on; says first what would be sent.
+    #[command(after_help = "Examples:\n  muster unhold billing\n  muster unhold --yes")]
+    Unhold(Unhold),
+    /// What was set aside because it could not be read or decided.
+    #[command(after_help = "Examples:\n  muster quarantine list\n  muster quarantine show 12")]
+    Quarantine(Quarantine),
+    /// Checks the plane and this machine.
+    #[command(
+        after_help = "Examples:\n  muster doctor\n  muster doctor --server http://10.0.0.5:8080"
+    )]
+    Doctor(Plain),
+    /// Prints the plane's OpenAPI document.
+    #[command(after_help = "Example:\n  muster openapi > openapi.json")]
+    Openapi(Plain),
+    /// Prints completions for a shell.
+    #[command(
+        after_help = "Example:\n  muster completions bash > ~/.local/share/bash-completion/completions/muster"
+    )]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// The example agent that `dev` runs.
+    #[command(name = "example-agent", hide = true)]
+    ExampleAgent(ExampleAgent),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Dev {
+    /// Port of the plane, on 127.0.0.1.
+    #[arg(long, default_value_t = 8080)]
+    pub(crate) port: u16,
+    /// Data directory.
+    #[arg(long, value_name = "DIR", default_value = "./.muster")]
+    pub(crate) data: PathBuf,
+    /// Configuration file.
+    #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// A command that runs your agent.
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Server {
+    /// Address and port.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Data directory; ~/.muster when nothing says otherwise.
+    #[arg(long, value_name = "DIR", conflicts_with = "database")]
+    pub(crate) data: Option<String>,
+    /// A database instead of a data directory.
+    #[arg(long, value_name = "URL", hide = true)]
+    pub(crate) database: Option<String>,
+    /// Configuration file; else MUSTER_CONFIG, else ./muster.toml when it is there.
+    #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Prints every effective value and where it came from, and ends.
+    #[arg(long)]
+    pub(crate) print_config: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// What to call: AGENT.FUNCTION.
+    pub(crate) target: String,
+    /// The input: JSON, @FILE, or - for stdin.
+    #[arg(long, short, default_value = "{}", value_name = "JSON|@FILE|-")]
+    pub(crate) input: String,
+    /// Prints the ids at once and does not wait.
+    #[arg(long = "async", conflicts_with = "wait")]
+    pub(crate) asynchronous: bool,
+    /// How long to wait at most, like 90s; without a value until it ends, which is the default.
+    #[arg(long, value_name = "DURATION", num_args = 0..=1)]
+    pub(crate) wait: Option<Option<String>>,
+    /// Idempotency key: the same key with the same input calls once.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// The result and nothing else.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// A list with `show`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Listing<F: Args> {
+    #[command(subcommand)]
+    pub(crate) show: Option<Show>,
+    #[command(flatten)]
+    pub(crate) filter: F,
+    #[command(flatten)]
+    pub(crate) plain: Plain,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Show {
+    /// One, whole.
+    Show {
+        /// Its id: whole, a prefix, or the short form.
+        id: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+/// What every list takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Plain {
+    /// Repaints when something changes; in a pipe one list after the other.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct NoFilter {}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExecutionFilter {
+    /// Only these states.
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    pub(crate) state: Vec<String>,
+    /// Only of this agent.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Only of this function.
+    #[arg(long = "fn", value_name = "FUNCTION")]
+    pub(crate) function: Option<String>,
+    /// Only of this run.
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// Only what started since: 15m, 2h, or a time.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// How many at most.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: u32,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunFilter {
+    /// Only these states.
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    pub(crate) state: Vec<String>,
+    /// Only runs whose root is of this agent.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Only what started since: 15m, 2h, or a time.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// How many at most.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    /// An execution, or a run with --tree.
+    pub(crate) id: String,
+    /// The whole run that it is in.
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// Why; kept with the execution.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tail {
+    /// From this position on; without it, from now.
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) from: Option<String>,
+    /// Only of this agent.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Only of this run.
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// Only of this execution.
+    #[arg(long)]
+    pub(crate) execution: Option<String>,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// An execution, a run or an agent.
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    pub(crate) command: KeysCommand,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Every key: prefix, scopes, last use.
+    List,
+    /// Makes a key and shows it once.
+    #[command(after_help = "Scopes: agent[:ID], call, read, operate, worker:ID, admin")]
+    Create {
+        /// What it may do.
+        #[arg(long, required = true, value_delimiter = ',', value_name = "SCOPE,…")]
+        scope: Vec<String>,
+        /// A name to remember it by.
+        #[arg(long, default_value = "")]
+        name: String,
+        /// How long it is taken: 30d, 12h.
+        #[arg(long, value_name = "DURATION")]
+        expires: Option<String>,
+    },
+    /// Ends a key.
+    Revoke {
+        /// Its id, or a prefix.
+        id: String,
+    },
+    /// Makes a new key in place of one; the old one is still taken for a while.
+    Rotate {
+        /// Its id, or a prefix.
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Hold {
+    /// One agent; without it, all.
+    pub(crate) agent: Option<String>,
+    /// Why; shown to everybody who waits.
+    #[arg(long)]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Unhold {
+    /// One agent; without it, all.
+    pub(crate) agent: Option<String>,
+    /// Does not ask.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Quarantine {
+    #[command(subcommand)]
+    pub(crate) command: QuarantineCommand,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuarantineCommand {
+    /// Everything in it.
+    List,
+    /// One item, whole.
+    Show {
+        /// Its id.
+        id: String,
+    },
+    /// Removes an item for good.
+    Drop {
+        /// Its id.
+        id: String,
+        /// Does not ask.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExampleAgent {
+    /// The id it registers.
+    #[arg(long, default_value = "hello")]
+    pub(crate) id: String,
+    /// A file whose text is the version it registers; tests change it.
+    #[arg(long)]
+    pub(crate) version_file: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound_and_every_command_shows_an_example() {
+        let command = Cli::command();
+        command.clone().debug_assert();
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            let help = sub
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                help.contains("muster "),
+                "{} has no example",
+                sub.get_name()
+            );
+        }
+    }
+
+    #[test]
+    fn the_documented_exit_codes_are_the_categories_codes() {
+        let mut lines: Vec<(u8, &str)> = Vec::new();
+        for line in EXIT_CODES.lines().filter(|line| line.starts_with("  ")) {
+            let (code, words) = line.trim().split_once("  ").unwrap();
+            lines.push((code.parse().unwrap(), words));
+        }
+        for category in muster_wire::Category::ALL {
+            let code = category.exit_code();
+            assert!(
+                lines.iter().any(|(listed, _)| *listed == code),
+                "{category} exits {code}"
+            );
+            if let Some((listed, _)) = lines.iter().find(|(_, words)| {
+                words
+                    .split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .any(|w| w == category.word())
+            }) {
+                assert_eq!(*listed, code, "{category}");
+            }
+        }
+    }
+}

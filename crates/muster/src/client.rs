@@ -1,0 +1,433 @@
+//! The plane's HTTP API from the outside: requests, the one error shape, the event stream.
+//! A connection per request: a command makes a handful.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use muster_wire::{Category, ErrorBody};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+use crate::failure::{Failure, Outcome};
+
+const DIAL: Duration = Duration::from_secs(5);
+/// The largest answer a command reads: a result may have 64 MiB.
+const ANSWER_MAX: usize = 80 << 20;
+
+/// A plane that can be asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    base: Uri,
+    key: Option<String>,
+}
+
+/// An answer below 400.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The body.
+    pub(crate) body: Bytes,
+    /// The plane's clock.
+    pub(crate) date: Option<String>,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Outcome<Value> {
+        self.read()
+    }
+
+    /// The body as something known.
+    pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self) -> Outcome<T> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            Failure::new(
+                Category::BadResponse,
+                format!("the plane's answer cannot be read: {error}"),
+            )
+            .hint("is that address a muster plane, and of this version? `muster doctor` looks")
+        })
+    }
+}
+
+impl Client {
+    /// A client for a base address such as `http://127.0.0.1:8080`.
+    pub(crate) fn new(server: &str, key: Option<String>) -> Outcome<Self> {
+        let text = if server.contains("://") {
+            server.to_owned()
+        } else {
+            format!("http://{server}")
+        };
+        let base: Uri = text.trim_end_matches('/').parse().map_err(|_| {
+            Failure::new(Category::Validation, format!("{server:?} is no address"))
+                .hint("write it like http://127.0.0.1:8080")
+        })?;
+        if base.scheme_str() != Some("http") {
+            return Err(Failure::new(
+                Category::NotSupported,
+                format!("{server}: this build speaks plain http only"),
+            )
+            .hint("reach a remote plane through a tunnel: ssh -L 8080:127.0.0.1:8080 HOST"));
+        }
+        Ok(Self { base, key })
+    }
+
+    /// The plane that the flag or the environment names, else the local one; with the key from
+    /// `MUSTER_API_KEY`, else the owner key where there is one.
+    pub(crate) fn find(server: Option<&str>) -> Outcome<Self> {
+        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let address = server
+            .map(str::to_owned)
+            .or_else(|| env("MUSTER_SERVER"))
+            .or_else(|| env("AGENTFIELD_SERVER"))
+            .unwrap_or_else(|| "http://127.0.0.1:8080".to_owned());
+        let mut client = Self::new(&address, env("MUSTER_API_KEY"))?;
+        // The owner key is for the plane of this machine; it is never sent to another.
+        if client.key.is_none() && client.is_local() {
+            client.key = owner_key(&owner_directories());
+        }
+        Ok(client)
+    }
+
+    fn is_local(&self) -> bool {
+        let host = self.base.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost"
+            || host
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|address| address.is_loopback())
+    }
+
+    /// The base address as text.
+    pub(crate) fn address(&self) -> String {
+        self.base.to_string().trim_end_matches('/').to_owned()
+    }
+
+    /// Asks.
+    pub(crate) async fn get(&self, path: &str) -> Outcome<Answer> {
+        self.send(Method::GET, path, None, &[]).await
+    }
+
+    /// Asks for JSON.
+    pub(crate) async fn get_json(&self, path: &str) -> Outcome<Value> {
+        self.get(path).await?.json()
+    }
+
+    /// Asks for something to be done.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Outcome<Answer> {
+        self.send(Method::POST, path, Some(body.to_string().into()), &[])
+            .await
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+        headers: &[(&str, &str)],
+    ) -> Outcome<Answer> {
+        let response = self.open(method, path, body, headers).await?;
+        let status = response.status();
+        let date = response
+            .headers()
+            .get(http::header::DATE)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        let limited = http_body_util::Limited::new(response.into_body(), ANSWER_MAX);
+        let body = limited
+            .collect()
+            .await
+            .map_err(|error| self.gone(&error.to_string()))?
+            .to_bytes();
+        if status.as_u16() < 400 {
+            return Ok(Answer { body, date });
+        }
+        Err(refusal(status.as_u16(), &body))
+    }
+
+    async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+        headers: &[(&str, &str)],
+    ) -> Outcome<http::Response<Incoming>> {
+        let host = self.base.host().unwrap_or("127.0.0.1");
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = self.base.port_u16().unwrap_or(80);
+        let stream = tokio::time::timeout(DIAL, TcpStream::connect((host, port)))
+            .await
+            .map_err(|_| self.absent("no answer to the dial in 5 s"))?
+            .map_err(|error| self.absent(&error.to_string()))?;
+        let _ = stream.set_nodelay(true);
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| self.gone(&error.to_string()))?;
+        tokio::spawn(connection);
+        let prefix = self.base.path().trim_end_matches('/');
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{prefix}{path}"))
+            .header(
+                http::header::HOST,
+                self.base.authority().map_or("", |a| a.as_str()),
+            )
+            .header(
+                http::header::USER_AGENT,
+                concat!("muster/", env!("CARGO_PKG_VERSION")),
+            );
+        if body.is_some() {
+            request = request.header(http::header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(key) = &self.key {
+            request = request.header("x-api-key", key);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request
+            .body(Full::new(body.unwrap_or_default()))
+            .map_err(|error| {
+                Failure::new(
+                    Category::Validation,
+                    format!("cannot ask for {path}: {error}"),
+                )
+            })?;
+        sender
+            .send_request(request)
+            .await
+            .map_err(|error| self.gone(&error.to_string()))
+    }
+
+    /// Opens an event stream.
+    pub(crate) async fn events(&self, path: &str) -> Outcome<EventStream> {
+        let response = self
+            .open(Method::GET, path, None, &[("accept", "text/event-stream")])
+            .await?;
+        if response.status().as_u16() >= 400 {
+            let status = response.status().as_u16();
+            let body = response
+                .into_body()
+                .collect()
+                .await
+                .map_err(|error| self.gone(&error.to_string()))?
+                .to_bytes();
+            return Err(refusal(status, &body));
+        }
+        Ok(EventStream {
+            body: response.into_body().into_data_stream(),
+            reader: EventReader::default(),
+            lost: self.gone("the event stream ended"),
+        })
+    }
+
+    fn absent(&self, what: &str) -> Failure {
+        Failure::new(
+            Category::ControlPlaneUnavailable,
+            format!("no plane answers at {}", self.address()),
+        )
+        .seen(what)
+        .hint("start one with `muster dev` or `muster server`, or name it with --server URL")
+    }
+
+    fn gone(&self, what: &str) -> Failure {
+        Failure::new(
+            Category::ControlPlaneUnavailable,
+            format!("the plane at {} went away", self.address()),
+        )
+        .seen(what)
+    }
+}
+
+/// A failure from an answer of 400 and above.
+fn refusal(status: u16, body: &[u8]) -> Failure {
+    match serde_json::from_slice::<ErrorBody>(body) {
+        Ok(body) => Failure::from(body),
+        Err(_) => Failure::new(
+            Category::BadResponse,
+            format!("the answer was {status} and not in the plane's error shape"),
+        )
+        .hint("is that address a muster plane? `muster doctor` looks"),
+    }
+}
+
+/// Where the owner key may lie: here, then at home.
+fn owner_directories() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from(".muster")];
+    places.extend(home().map(|home| home.join(".muster")));
+    places
+}
+
+/// The user's home directory.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME")
+        .filter(|home| !home.is_empty())
+        .map(PathBuf::from)
+}
+
+fn owner_key(places: &[PathBuf]) -> Option<String> {
+    places.iter().find_map(|place| read_owner_key(place))
+}
+
+/// The owner key in a data directory.
+pub(crate) fn read_owner_key(directory: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(directory.join("owner.key")).ok()?;
+    let key = text.trim();
+    (!key.is_empty()).then(|| key.to_owned())
+}
+
+/// An open event stream.
+pub(crate) struct EventStream {
+    body: http_body_util::BodyDataStream<Incoming>,
+    reader: EventReader,
+    lost: Failure,
+}
+
+impl EventStream {
+    /// The next event. Dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Outcome<StreamEvent> {
+        loop {
+            if let Some(event) = self.reader.next() {
+                return Ok(event);
+            }
+            match self.body.next().await {
+                Some(Ok(bytes)) => self.reader.push(&bytes),
+                Some(Err(_)) | None => return Err(self.lost.clone()),
+            }
+        }
+    }
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct StreamEvent {
+    /// Its position.
+    pub(crate) id: Option<String>,
+    /// Its name.
+    pub(crate) name: Option<String>,
+    /// What it says.
+    pub(crate) data: String,
+}
+
+/// Cuts bytes into events. A line longer than 1 MiB is dropped.
+#[derive(Debug, Default)]
+struct EventReader {
+    bytes: Vec<u8>,
+    building: StreamEvent,
+}
+
+const LINE_MAX: usize = 1 << 20;
+
+impl EventReader {
+    fn push(&mut self, bytes: &[u8]) {
+        if self.bytes.len() + bytes.len() > LINE_MAX {
+            self.bytes.clear();
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn next(&mut self) -> Option<StreamEvent> {
+        while let Some(end) = self.bytes.iter().position(|b| *b == b'\n') {
+            let line: Vec<u8> = self.bytes.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            let line = line.trim_end_matches(['\r', '\n']);
+            if line.is_empty() {
+                let event = std::mem::take(&mut self.building);
+                if !event.data.is_empty() {
+                    return Some(event);
+                }
+                continue;
+            }
+            let (field, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match field {
+                "id" => self.building.id = Some(value.to_owned()),
+                "event" => self.building.name = Some(value.to_owned()),
+                "data" => {
+                    if !self.building.data.is_empty() {
+                        self.building.data.push('\n');
+                    }
+                    self.building.data.push_str(value);
+                }
+                // Comments and retry hints.
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// Writes a value into a query string or a path.
+pub(crate) fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => {
+                out.push(byte as char);
+            }
+            other => out += &format!("%{other:02X}"),
+        }
+    }
+    out
+}
+
+/// `?a=1&b=2` of what is there.
+pub(crate) fn query(pairs: &[(&str, Option<String>)]) -> String {
+    let mut out = String::new();
+    for (name, value) in pairs {
+        if let Some(value) = value {
+            out.push(if out.is_empty() { '?' } else { '&' });
+            out += &format!("{name}={}", encode(value));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_cut_wherever_the_bytes_are_cut() {
+        let text = b": hello\n\nid: 7\nevent: execution.started\ndata: {\"a\":\ndata: 1}\n\nid: 8\ndata: x\r\n\r\n";
+        for step in [1, 3, text.len()] {
+            let mut reader = EventReader::default();
+            let mut events = Vec::new();
+            for chunk in text.chunks(step) {
+                reader.push(chunk);
+                events.extend(std::iter::from_fn(|| reader.next()));
+            }
+            assert_eq!(events.len(), 2, "{step}");
+            assert_eq!(events[0].id.as_deref(), Some("7"));
+            assert_eq!(events[0].name.as_deref(), Some("execution.started"));
+            assert_eq!(events[0].data, "{\"a\":\n1}");
+            assert_eq!(events[1].data, "x");
+        }
+    }
+
+    #[test]
+    fn an_answer_outside_the_error_shape_is_said_to_be_that() {
+        assert_eq!(refusal(502, b"<html>").exit_code(), 1);
+        let body =
+            br#"{"error":"target_not_found","error_category":"target_not_found","message":"no"}"#;
+        assert_eq!(refusal(404, body).exit_code(), 66);
+    }
+
+    #[test]
+    fn only_plain_http_and_the_owner_key_only_for_this_machine() {
+        assert!(Client::new("https://plane.example", None).is_err());
+        assert!(Client::new("127.0.0.1:8080", None).unwrap().is_local());
+        assert!(Client::new("http://[::1]:8080", None).unwrap().is_local());
+        assert!(
+            !Client::new("http://10.0.0.5:8080", None)
+                .unwrap()
+                .is_local()
+        );
+    }
+}

@@ -1,0 +1,240 @@
+//! `muster call`: submits, waits with the tree in sight, and hands over the result. It goes in
+//! by the async lane, so that leaving the wait never leaves the work.
+
+use std::io::Read;
+use std::time::Duration;
+
+use http::Method;
+use muster_server::config::Span;
+use muster_wire::{Category, ErrorBody};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::progress::{Fields, Waited, Waiting, steps};
+use super::{Asking, item};
+use crate::cli::Call;
+use crate::client::encode;
+use crate::failure::{Failure, Outcome};
+use crate::out::{self, Colour, execution_mark, id, payload, span, tree};
+
+/// Calls, and waits unless told not to.
+pub(super) async fn run(asking: &Asking<'_>, args: &Call) -> Outcome<u8> {
+    let bound = match &args.wait {
+        Some(Some(text)) => Some(
+            Span::parse(text)
+                .map_err(|error| Failure::new(Category::Validation, format!("--wait: {error}")))?
+                .0,
+        ),
+        Some(None) | None => None,
+    };
+    let body = body_of(&read_input(&args.input)?)?;
+    let headers: Vec<(&str, &str)> = args
+        .key
+        .iter()
+        .map(|key| ("idempotency-key", key.as_str()))
+        .collect();
+    let path = format!("/api/v1/execute/async/{}", encode(&args.target));
+    let answer = asking
+        .client
+        .send(Method::POST, &path, Some(body.into()), &headers)
+        .await
+        .map_err(|failure| with_hint(failure, &args.target))?;
+    let accepted = answer.json()?;
+    let ids = (
+        item::raw(&accepted, &["execution_id", "id"]),
+        item::raw(&accepted, &["run_id", "workflow_id"]),
+    );
+    let (Some(execution), Some(run)) = ids else {
+        return Err(Failure::new(
+            Category::BadResponse,
+            "the plane took the call and named no execution",
+        ));
+    };
+    if args.asynchronous {
+        return Ok(say_accepted(asking, args, &accepted, &execution, &run));
+    }
+    let waiting = Waiting {
+        asking,
+        execution: &execution,
+        run: &run,
+        quiet: args.quiet,
+    };
+    match waiting.wait(bound).await? {
+        Waited::Ended(fields) => ended(asking, args, &fields, &execution, &run).await,
+        Waited::TimeUp => Err(still_running(&execution, bound.unwrap_or_default())),
+        Waited::Left => {
+            out::talk(&format!(
+                "it goes on: muster why {execution} · muster executions show {execution} · muster cancel {execution}"
+            ));
+            Ok(Category::Cancelled.exit_code())
+        }
+    }
+}
+
+fn say_accepted(
+    asking: &Asking<'_>,
+    args: &Call,
+    accepted: &Value,
+    execution: &str,
+    run: &str,
+) -> u8 {
+    if asking.json {
+        super::list::print_one("execution", accepted);
+        return 0;
+    }
+    out::data(execution);
+    if !args.quiet {
+        let position = item::number(accepted, &["queue_position"])
+            .map(|n| format!(", position {}", span::number(n)))
+            .unwrap_or_default();
+        let status = item::text(accepted, &["status"]).unwrap_or_default();
+        out::talk(&format!("{} {status}{position}, run {run}", args.target));
+        out::talk(&format!("see it: muster runs show {run}"));
+    }
+    0
+}
+
+async fn ended(
+    asking: &Asking<'_>,
+    args: &Call,
+    fields: &Fields,
+    execution: &str,
+    run: &str,
+) -> Outcome<u8> {
+    let state = fields.state();
+    let took = fields.number("duration_ms").map_or_else(
+        || "—".to_owned(),
+        |ms| span::duration(i64::try_from(ms).unwrap_or(i64::MAX)),
+    );
+    if state != "succeeded" {
+        return Err(failed(fields, &args.target, execution, run));
+    }
+    let result = fields.json("result").unwrap_or("null");
+    let style = &asking.look.errors;
+    if !args.quiet && !asking.json {
+        let mut said = format!("{} {state} {took}", args.target);
+        if let Ok((steps, _)) = steps(asking, run).await
+            && steps.len() > 1
+        {
+            said += &format!(", {}", tree::counts(&steps));
+        }
+        let mark = execution_mark(&state, "");
+        let short = style.paint(Colour::Dim, &id::short(run, style.ellipsis()));
+        out::talk(&style.words(&format!("{} {said}  {short}", mark.painted(style))));
+    }
+    if asking.json {
+        let mut all = json!({
+            "kind": "execution",
+            "id": execution,
+            "run_id": run,
+            "target": args.target,
+            "state": state,
+            "duration_ms": fields.number("duration_ms"),
+        })
+        .to_string();
+        // The result goes in as it was written.
+        all.truncate(all.len() - 1);
+        out::data(&format!("{all},\"result\":{result}}}"));
+    } else if asking.look.data.redraws {
+        out::data(&payload::pretty(result));
+    } else {
+        out::data(result);
+    }
+    Ok(0)
+}
+
+/// The failure of an execution that ended otherwise than well.
+fn failed(fields: &Fields, target: &str, execution: &str, run: &str) -> Failure {
+    let state = fields.state();
+    let category = match (fields.text("error_category"), state.as_str()) {
+        (Some(word), _) => Category::from(word.as_str()),
+        (None, "cancelled") => Category::Cancelled,
+        (None, "timeout") => Category::AgentTimeout,
+        (None, _) => Category::AgentError,
+    };
+    let said = fields
+        .text("error_message")
+        .or_else(|| fields.text("error"))
+        .or_else(|| fields.text("status_reason"))
+        .unwrap_or_else(|| format!("it ended as {state} without a word"));
+    let mut body = ErrorBody::new(category, format!("{target} {state}: {said}"));
+    body.execution_id = Some(execution.to_owned());
+    let mut failure = Failure::from(body).seen(format!("run {run}"));
+    if let Some(details) = fields.json("error_details") {
+        failure = failure.seen(format!("details {}", cut(details)));
+    }
+    failure.hint(format!("`muster why {execution}` has the evidence"))
+}
+
+/// Details of an agent may be large; all of them are in `executions show`.
+fn cut(text: &str) -> String {
+    const MAX: usize = 600;
+    match text.char_indices().nth(MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn still_running(execution: &str, bound: Duration) -> Failure {
+    let mut body = ErrorBody::new(
+        Category::StillRunning,
+        format!("not done after {}; it goes on", Span(bound)),
+    );
+    body.execution_id = Some(execution.to_owned());
+    Failure::from(body).hint(format!("muster executions show {execution}"))
+}
+
+fn with_hint(failure: Failure, target: &str) -> Failure {
+    if failure.hint.is_some() {
+        return failure;
+    }
+    let agent = target.split('.').next().unwrap_or(target);
+    match failure.body.error_category {
+        Category::TargetNotFound => failure.hint("`muster agents` lists who can be called"),
+        Category::NodeUnavailable => failure.hint(format!(
+            "start it, for example with `muster dev -- python agent.py`, or see `muster why {agent}`"
+        )),
+        Category::ConcurrencyLimit => failure.hint(format!("see `muster queues` and `muster why {agent}`")),
+        _ => failure,
+    }
+}
+
+fn read_input(argument: &str) -> Outcome<String> {
+    if argument == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        return Ok(text);
+    }
+    match argument.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).map_err(|error| {
+            Failure::new(Category::Validation, format!("--input: {file}: {error}"))
+        }),
+        None => Ok(argument.to_owned()),
+    }
+}
+
+/// The request's body. The input goes in as it was written.
+fn body_of(input: &str) -> Outcome<String> {
+    let raw: &RawValue = serde_json::from_str(input).map_err(|error| {
+        Failure::new(
+            Category::Validation,
+            format!("--input is not JSON: {error}"),
+        )
+        .hint("quote it for the shell: --input '{\"name\":\"world\"}'")
+    })?;
+    Ok(format!("{{\"input\":{}}}", raw.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_input_goes_out_as_it_was_written() {
+        assert_eq!(
+            body_of(r#" {"n": 9223372036854775808, "x": 1e400} "#).unwrap(),
+            r#"{"input":{"n": 9223372036854775808, "x": 1e400}}"#
+        );
+        assert_eq!(body_of("{").unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,347 @@
+//! `muster doctor`: looks at the plane and at this machine, one line a check, with what to do.
+//! Exit code 0 when nothing failed; warnings do not fail.
+
+use muster_wire::Timestamp;
+use serde_json::{Value, json};
+
+use super::list::Listed;
+use super::{Asking, item};
+use crate::failure::Outcome;
+use crate::out::{self, Colour, Style, span};
+
+/// Callers, agents and streams each hold a descriptor.
+const FILES_LOW: u64 = 4_096;
+/// Below this much room a store is about to refuse.
+const ROOM_LOW: u64 = 2 << 30;
+const SKEW_MS_MAX: i64 = 2_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Fine,
+    Warn,
+    Failed,
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Check {
+    name: &'static str,
+    verdict: Verdict,
+    seen: String,
+    hint: Option<String>,
+}
+
+fn check(name: &'static str, verdict: Verdict, seen: impl Into<String>) -> Check {
+    Check {
+        name,
+        verdict,
+        seen: seen.into(),
+        hint: None,
+    }
+}
+
+impl Check {
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Checks everything that can be looked at.
+pub(super) async fn run(asking: &Asking<'_>) -> Outcome<u8> {
+    let checks = look(asking).await;
+    let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
+    if asking.json {
+        let items: Vec<Value> = checks.iter().map(as_json).collect();
+        let all = json!({
+            "kind": "checks",
+            "as_of": Timestamp::wall_clock().rfc3339(),
+            "items": items,
+            "next_cursor": null,
+        });
+        out::data(&all.to_string());
+    } else {
+        for check in &checks {
+            out::data_raw(&text_of(&asking.look.data, check));
+        }
+    }
+    Ok(u8::from(failed))
+}
+
+async fn look(asking: &Asking<'_>) -> Vec<Check> {
+    let address = asking.client.address();
+    let before = Timestamp::wall_clock();
+    let answer = match asking.client.get("/healthz").await {
+        Ok(answer) => answer,
+        Err(failure) => {
+            let mut seen = failure.body.message;
+            for line in failure.evidence {
+                seen += &format!("; {line}");
+            }
+            let mut found = check("plane", Verdict::Failed, seen);
+            found.hint = failure.hint;
+            return vec![found];
+        }
+    };
+    let mut checks = vec![check(
+        "plane",
+        Verdict::Fine,
+        format!("answers at {address}"),
+    )];
+    checks.extend(clock(answer.date.as_deref(), before));
+    checks.push(match asking.client.get("/readyz").await {
+        Ok(_) => check("ready", Verdict::Fine, "takes new work"),
+        Err(failure) => check("ready", Verdict::Failed, failure.body.message)
+            .hint("it starts, stops, or its store is stuck: see its log"),
+    });
+    match asking.client.get_json("/api/v1/system").await {
+        Ok(system) => {
+            checks.push(version(&system));
+            checks.push(room(&system));
+            checks.push(files(&system));
+        }
+        Err(failure) => checks.push(
+            check("system", Verdict::Unknown, failure.body.message)
+                .hint("a key with the scope read is needed beyond loopback: MUSTER_API_KEY"),
+        ),
+    }
+    if let Ok(health) = asking.client.get_json("/api/v1/health").await {
+        checks.extend(duties(&health));
+    }
+    if let Ok(hold) = asking.client.get_json("/api/v1/hold").await
+        && hold.get("held").and_then(Value::as_bool) == Some(true)
+    {
+        let reason = item::text(&hold, &["reason"]).unwrap_or_default();
+        checks.push(
+            check(
+                "hold",
+                Verdict::Warn,
+                format!("nothing is dispatched: {reason}"),
+            )
+            .hint("lift it: muster unhold"),
+        );
+    }
+    if let Ok(body) = asking.client.get_json("/api/v1/nodes").await {
+        checks.extend(agents(&Listed::of(body)));
+    }
+    checks
+}
+
+fn clock(date: Option<&str>, here: Timestamp) -> Option<Check> {
+    let there = jiff::fmt::rfc2822::parse(date?).ok()?;
+    let skew = there.timestamp().as_microsecond() / 1_000 - here.0 / 1_000;
+    // The header has whole seconds.
+    let off = skew.abs() > SKEW_MS_MAX;
+    let seen = match off {
+        false => "agrees with this machine's".to_owned(),
+        true if skew > 0 => format!("{} ahead of this machine's", span::age(skew)),
+        true => format!("{} behind this machine's", span::age(-skew)),
+    };
+    let found = check(
+        "clock",
+        if off { Verdict::Warn } else { Verdict::Fine },
+        seen,
+    );
+    Some(match off {
+        true => {
+            found.hint("set both clocks by NTP; ages on this machine are counted by the plane's")
+        }
+        false => found,
+    })
+}
+
+fn version(system: &Value) -> Check {
+    let ours = env!("CARGO_PKG_VERSION");
+    match item::text(system, &["version"]) {
+        Some(theirs) if theirs == ours => check("version", Verdict::Fine, ours),
+        Some(theirs) => check(
+            "version",
+            Verdict::Warn,
+            format!("plane {theirs}, this command {ours}"),
+        )
+        .hint("use the same on both sides"),
+        None => check("version", Verdict::Unknown, "the plane does not say"),
+    }
+}
+
+fn room(system: &Value) -> Check {
+    let store = system.get("store").unwrap_or(system);
+    let free = item::number(store, &["free_bytes", "free", "disk_free_bytes"]);
+    let is_full = store.get("full").and_then(Value::as_bool) == Some(true);
+    match free {
+        Some(free) if is_full => check(
+            "store",
+            Verdict::Failed,
+            format!("full: {} free", span::bytes(free)),
+        )
+        .hint("new work is refused until there is room: free some, or lower store.min_free"),
+        Some(free) if free < ROOM_LOW => check(
+            "store",
+            Verdict::Warn,
+            format!("{} free", span::bytes(free)),
+        )
+        .hint("below store.min_free new work is refused"),
+        Some(free) => check(
+            "store",
+            Verdict::Fine,
+            format!("{} free", span::bytes(free)),
+        ),
+        None => check(
+            "store",
+            Verdict::Unknown,
+            "the plane does not say how much room it has",
+        ),
+    }
+}
+
+fn files(system: &Value) -> Check {
+    let of = system
+        .get("files")
+        .or_else(|| system.get("process"))
+        .unwrap_or(system);
+    match item::number(
+        of,
+        &["limit", "fd_limit", "open_files_limit", "open_files_max"],
+    ) {
+        Some(limit) if limit < FILES_LOW => {
+            check("files", Verdict::Warn, format!("at most {limit} open"))
+                .hint("raise it: ulimit -n, or LimitNOFILE= in the unit")
+        }
+        Some(limit) => check(
+            "files",
+            Verdict::Fine,
+            format!("at most {} open", span::number(limit)),
+        ),
+        None => {
+            let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+            let shown = limit.map_or_else(|| "no limit".to_owned(), span::number);
+            check(
+                "files",
+                Verdict::Unknown,
+                format!("the plane does not say; on this machine {shown}"),
+            )
+        }
+    }
+}
+
+fn duties(health: &Value) -> Vec<Check> {
+    let late: Vec<String> = health
+        .get("duties")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter(|duty| duty.get("late").and_then(Value::as_bool) == Some(true))
+        .filter_map(|duty| item::text(duty, &["name", "duty", "id"]))
+        .collect();
+    match late.is_empty() {
+        true => Vec::new(),
+        false => vec![
+            check(
+                "duties",
+                Verdict::Warn,
+                format!("late: {}", late.join(", ")),
+            )
+            .hint("see the plane's log; they run again by themselves"),
+        ],
+    }
+}
+
+fn agents(listed: &Listed) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut well = 0;
+    for agent in &listed.items {
+        let state = item::text(agent, &["state", "health_status"]).unwrap_or_default();
+        let id = item::id(agent);
+        let evidence = item::text(agent, &["evidence", "why"]).unwrap_or_default();
+        let hint = match state.as_str() {
+            "unreachable_callback" => {
+                "it beats, but cannot be dialled: start it with AGENT_CALLBACK_URL=http://ADDRESS:PORT that this plane can reach"
+            }
+            "down" | "gone" => "start it again, for example with `muster dev -- python agent.py`",
+            "unknown" => "it has registered and never beat: is it still there?",
+            "degraded" => "its beats are late: busy, or gone",
+            _ => {
+                well += 1;
+                continue;
+            }
+        };
+        checks.push(
+            check(
+                "agent",
+                Verdict::Warn,
+                format!("{id} is {state}; {evidence}"),
+            )
+            .hint(hint),
+        );
+    }
+    checks.push(match (listed.items.len(), well) {
+        (0, _) => check("agents", Verdict::Fine, "none has registered"),
+        (all, well) => check("agents", Verdict::Fine, format!("{well} of {all} are well")),
+    });
+    checks
+}
+
+fn text_of(style: &Style, check: &Check) -> String {
+    let (shape, word, colour) = match check.verdict {
+        Verdict::Fine => ("✓", "ok", Colour::Green),
+        Verdict::Warn => ("⚠", "warn", Colour::Yellow),
+        Verdict::Failed => ("✕", "fail", Colour::Red),
+        Verdict::Unknown => ("?", "?", Colour::Dim),
+    };
+    let mark = style.paint(colour, if style.unicode { shape } else { word });
+    let seen = out::clean(check.seen.trim_end_matches("; "));
+    let mut text = format!("{mark} {:8} {seen}\n", check.name);
+    if let Some(hint) = &check.hint {
+        text += &format!("  {} {hint}\n", style.paint(Colour::Bold, "hint:"));
+    }
+    style.words(&text)
+}
+
+fn as_json(check: &Check) -> Value {
+    let word = match check.verdict {
+        Verdict::Fine => "ok",
+        Verdict::Warn => "warn",
+        Verdict::Failed => "fail",
+        Verdict::Unknown => "unknown",
+    };
+    json!({"check": check.name, "state": word, "seen": check.seen, "hint": check.hint})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_plane_does_not_say_is_unknown_and_not_fine() {
+        for found in [version(&json!({})), room(&json!({})), files(&json!({}))] {
+            assert_eq!(found.verdict, Verdict::Unknown, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_cannot_be_dialled_gets_the_hint_that_mends_it() {
+        let body = json!({"items": [
+            {"id": "a", "state": "active"},
+            {"id": "b", "state": "unreachable_callback", "evidence": "dial 172.17.0.2:8001 refused"},
+        ]});
+        let checks = agents(&Listed::of(body));
+        assert!(
+            checks[0]
+                .hint
+                .as_deref()
+                .unwrap()
+                .contains("AGENT_CALLBACK_URL")
+        );
+        assert_eq!(checks[1].seen, "1 of 2 are well");
+    }
+
+    #[test]
+    fn clocks_apart_are_said_to_be() {
+        let here = Timestamp::parse("2026-11-29T18:00:00Z").unwrap();
+        let apart = clock(Some("Sun, 29 Nov 2026 18:05:00 GMT"), here).unwrap();
+        assert_eq!(apart.verdict, Verdict::Warn);
+        assert_eq!(apart.seen, "5 m ahead of this machine's");
+        let together = clock(Some("Sun, 29 Nov 2026 18:00:01 GMT"), here).unwrap();
+        assert_eq!(together.verdict, Verdict::Fine);
+    }
+}

@@ -1,0 +1,242 @@
+//! `muster executions`.
+
+use muster_server::config::Span;
+use muster_wire::{Category, Timestamp};
+use serde_json::Value;
+
+use super::list::{List, Listed};
+use super::progress::Fields;
+use super::resolve::{self, Noun};
+use super::{Asking, item, list};
+use crate::cli::{ExecutionFilter, Listing, Show};
+use crate::client::{encode, query};
+use crate::failure::{Failure, Outcome};
+use crate::out::table::{Cell, Column, Give, draw as draw_table};
+use crate::out::{self, Colour, Style, execution_mark, id, payload, span};
+
+const COLUMNS: &[Column] = &[
+    Column {
+        title: "STATE",
+        give: Give::Never,
+    },
+    Column {
+        title: "TARGET",
+        give: Give::Never,
+    },
+    Column {
+        title: "WHY",
+        give: Give::Cut,
+    },
+    Column {
+        title: "AGE",
+        give: Give::Drop(1),
+    },
+    Column {
+        title: "RUN",
+        give: Give::Drop(0),
+    },
+    Column {
+        title: "ID",
+        give: Give::Never,
+    },
+];
+
+/// Lists, or shows one.
+pub(super) async fn run(asking: &Asking<'_>, args: &Listing<ExecutionFilter>) -> Outcome<u8> {
+    if let Some(Show::Show { id, .. }) = &args.show {
+        return show(asking, id).await;
+    }
+    let path = path_of(asking, &args.filter).await?;
+    let list = List {
+        kind: "executions",
+        path,
+        draw,
+    };
+    list::run(asking, &list, args.plain.watch).await
+}
+
+async fn path_of(asking: &Asking<'_>, filter: &ExecutionFilter) -> Outcome<String> {
+    let run = match &filter.run {
+        Some(run) => Some(resolve::id(asking, Noun::Run, run).await?),
+        None => None,
+    };
+    let states = (!filter.state.is_empty()).then(|| filter.state.join(","));
+    let query = query(&[
+        ("state", states),
+        ("agent", filter.agent.clone()),
+        ("function", filter.function.clone()),
+        ("run", run),
+        ("since", since(filter.since.as_deref())?),
+        ("limit", Some(filter.limit.to_string())),
+    ]);
+    Ok(format!("/api/v1/executions{query}"))
+}
+
+/// A moment from `2h` or from a time.
+pub(super) fn since(text: Option<&str>) -> Outcome<Option<String>> {
+    let Some(text) = text else { return Ok(None) };
+    if let Some(at) = Timestamp::parse(text) {
+        return Ok(Some(at.rfc3339()));
+    }
+    let ago = Span::parse(text).map_err(|_| {
+        Failure::new(
+            Category::Validation,
+            format!("--since: {text:?} is neither a duration like 2h nor a time like 2026-11-29T18:00:00Z"),
+        )
+    })?;
+    Ok(Some((Timestamp::wall_clock() - ago.0).rfc3339()))
+}
+
+/// The list for people.
+pub(super) fn draw(style: &Style, listed: &Listed) -> String {
+    if listed.items.is_empty() {
+        return "none\n".to_owned();
+    }
+    let rows: Vec<Vec<Cell>> = listed
+        .items
+        .iter()
+        .map(|item| row(style, item, listed.as_of))
+        .collect();
+    draw_table(style, COLUMNS, &rows)
+}
+
+fn row(style: &Style, item: &Value, now: Timestamp) -> Vec<Cell> {
+    vec![
+        state_cell(style, item),
+        Cell::new(item::target(item)),
+        Cell::new(item::why(item, now)),
+        Cell::new(item::age(item, now)),
+        Cell::new(shown_id(
+            style,
+            &item::text(item, &["run_id", "run"]).unwrap_or_default(),
+        )),
+        Cell::new(shown_id(style, &item::id(item))),
+    ]
+}
+
+/// Mark and word of an execution's state.
+pub(super) fn state_cell(style: &Style, item: &Value) -> Cell {
+    let state = item::state(item);
+    let reason = item::text(item, &["status_reason", "reason"]).unwrap_or_default();
+    let mark = execution_mark(&state, &reason);
+    Cell::coloured(mark.colour, format!("{} {state}", mark.text(style)))
+}
+
+/// Short on a terminal, whole in a pipe.
+pub(super) fn shown_id(style: &Style, whole: &str) -> String {
+    match style.width {
+        Some(_) => id::short(whole, style.ellipsis()),
+        None => whole.to_owned(),
+    }
+}
+
+async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
+    let whole = resolve::id(asking, Noun::Execution, typed).await?;
+    let answer = asking
+        .client
+        .get(&format!("/api/v1/executions/{}", encode(&whole)))
+        .await?;
+    if asking.json {
+        // As it came: numbers in payloads stay what they are.
+        out::data(&String::from_utf8_lossy(&answer.body));
+        return Ok(0);
+    }
+    let fields = Fields::of(&answer)?;
+    let input = match fields.json("input") {
+        Some(input) => Some(input.to_owned()),
+        None => asking
+            .client
+            .get(&format!("/api/v1/executions/{}/input", encode(&whole)))
+            .await
+            .ok()
+            .map(|answer| String::from_utf8_lossy(&answer.body).into_owned()),
+    };
+    out::data_raw(&text_of(
+        &asking.look.data,
+        &whole,
+        &fields,
+        input.as_deref(),
+    ));
+    Ok(0)
+}
+
+fn text_of(style: &Style, whole: &str, fields: &Fields, input: Option<&str>) -> String {
+    let state = fields.state();
+    let reason = fields.text("status_reason").unwrap_or_default();
+    let mark = execution_mark(&state, &reason);
+    let target = fields.text("target").unwrap_or_else(|| {
+        format!(
+            "{}.{}",
+            fields.text("node_id").unwrap_or_default(),
+            fields.text("reasoner_id").unwrap_or_default()
+        )
+    });
+    let mut text = style.words(&format!(
+        "{} {}  {}  {whole}\n",
+        mark.painted(style),
+        style.paint(mark.colour, &state),
+        style.paint(Colour::Bold, &out::clean(&target)),
+    ));
+    let mut line = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            text += &format!("  {name:10} {}\n", out::clean(&value));
+        }
+    };
+    line("run", fields.text("run_id"));
+    line(
+        "parent",
+        fields
+            .text("parent_execution_id")
+            .or_else(|| fields.text("parent_id")),
+    );
+    line("lane", fields.text("lane"));
+    line("created", fields.text("created_at"));
+    line("started", fields.text("started_at"));
+    line(
+        "ended",
+        fields
+            .text("completed_at")
+            .or_else(|| fields.text("ended_at")),
+    );
+    line(
+        "took",
+        fields
+            .number("duration_ms")
+            .map(|ms| span::duration(i64::try_from(ms).unwrap_or(i64::MAX))),
+    );
+    line("reason", Some(reason).filter(|reason| !reason.is_empty()));
+    line("category", fields.text("error_category"));
+    line(
+        "error",
+        fields
+            .text("error_message")
+            .or_else(|| fields.text("error")),
+    );
+    for (name, json) in [
+        ("input", input),
+        ("result", fields.json("result")),
+        ("details", fields.json("error_details")),
+    ] {
+        if let Some(json) = json {
+            let pretty = payload::pretty(json).replace('\n', "\n             ");
+            text += &format!("  {name:10} {pretty}\n");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn since_is_a_duration_or_a_time() {
+        assert_eq!(since(None).unwrap(), None);
+        assert_eq!(
+            since(Some("2026-11-29T18:00:00Z")).unwrap().unwrap(),
+            "2026-11-29T18:00:00.000Z"
+        );
+        assert!(since(Some("2h")).unwrap().is_some());
+        assert_eq!(since(Some("yesterday")).unwrap_err().exit_code(), 2);
+    }
+}

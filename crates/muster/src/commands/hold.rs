@@ -1,0 +1,102 @@
+//! `muster hold` and `unhold`: the stop button, and letting go of it after saying what goes out.
+
+use serde_json::{Value, json};
+
+use super::list::print_one;
+use super::{Asking, confirm, item};
+use crate::cli::{Hold, Unhold};
+use crate::failure::Outcome;
+use crate::out::{self, span};
+
+/// Stops dispatching.
+pub(super) async fn hold(asking: &Asking<'_>, args: &Hold) -> Outcome<u8> {
+    let mut body = json!({"reason": args.reason});
+    if let Some(agent) = &args.agent {
+        body["agent"] = json!(agent);
+    }
+    let held = asking.client.post("/api/v1/hold", &body).await?.json()?;
+    if asking.json {
+        print_one("hold", &held);
+        return Ok(0);
+    }
+    let whom = args.agent.as_deref().unwrap_or("any agent");
+    out::data(&format!(
+        "held: nothing is dispatched to {whom}; what runs goes on, calls wait"
+    ));
+    let again = args
+        .agent
+        .as_deref()
+        .map(|agent| format!(" {agent}"))
+        .unwrap_or_default();
+    out::talk(&format!("lift it: muster unhold{again}"));
+    Ok(0)
+}
+
+/// Says what would go out, asks, and lets go.
+pub(super) async fn unhold(asking: &Asking<'_>, args: &Unhold) -> Outcome<u8> {
+    let body = match &args.agent {
+        Some(agent) => json!({"agent": agent}),
+        None => json!({}),
+    };
+    let would = asking
+        .client
+        .post("/api/v1/unhold?dry_run=true", &body)
+        .await?
+        .json()?;
+    if !args.yes {
+        out::talk(&consequence(&would));
+    }
+    if !confirm("Let it go?", args.yes)? {
+        out::talk("still held");
+        return Ok(0);
+    }
+    let lifted = asking.client.post("/api/v1/unhold", &body).await?.json()?;
+    if asking.json {
+        print_one("unhold", &lifted);
+    } else {
+        out::data(&format!(
+            "lifted; {} go out as slots allow",
+            span::number(item::number(&lifted, &["executions"]).unwrap_or(0))
+        ));
+    }
+    Ok(0)
+}
+
+fn consequence(would: &Value) -> String {
+    let total = item::number(would, &["executions"]).unwrap_or(0);
+    if total == 0 {
+        return "nothing waits behind it".to_owned();
+    }
+    let each: Vec<String> = would
+        .get("queued")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|queued| {
+            format!(
+                "{} to {}",
+                span::number(item::number(queued, &["executions"]).unwrap_or(0)),
+                item::text(queued, &["agent"]).unwrap_or_default()
+            )
+        })
+        .collect();
+    format!("this sends, as slots allow: {}", each.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_consequence_names_each_agent() {
+        let would = json!({"executions": 1204, "queued": [{"agent":"a","executions":1200},{"agent":"b","executions":4}]});
+        assert_eq!(
+            consequence(&would),
+            "this sends, as slots allow: 1,200 to a, 4 to b"
+        );
+        assert_eq!(
+            consequence(&json!({"executions": 0})),
+            "nothing waits behind it"
+        );
+    }
+}

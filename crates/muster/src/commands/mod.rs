@@ -1,0 +1,109 @@
+//! One file per command. Each reads its arguments, asks the plane, and hands data and talk to
+//! the output module.
+
+mod agents;
+mod call;
+mod cancel;
+mod completions;
+mod doctor;
+mod executions;
+mod hold;
+mod item;
+mod keys;
+mod list;
+mod openapi;
+mod progress;
+mod quarantine;
+mod queues;
+mod resolve;
+mod runs;
+pub(crate) mod server;
+mod tail;
+mod why;
+
+use std::future::Future;
+
+use muster_wire::Category;
+
+use crate::cli::{Cli, Command};
+use crate::client::Client;
+use crate::failure::{Failure, Outcome};
+use crate::out::Look;
+
+/// What every command that asks a plane has.
+pub(crate) struct Asking<'a> {
+    /// The plane.
+    pub(crate) client: Client,
+    /// How output looks.
+    pub(crate) look: &'a Look,
+    /// JSON for programs.
+    pub(crate) json: bool,
+}
+
+/// Runs the command that was asked for; the exit code when nothing failed.
+pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
+    let json = cli.json;
+    let asking = |remote: &crate::cli::Remote| -> Outcome<Asking<'_>> {
+        Ok(Asking {
+            client: Client::find(remote.server.as_deref())?,
+            look,
+            json,
+        })
+    };
+    match cli.command {
+        Command::Dev(args) => crate::dev::run(args, look),
+        Command::Server(args) => server::run(&args, look, json),
+        Command::ExampleAgent(args) => wait(crate::dev::example::run(args)),
+        Command::Completions { shell } => {
+            completions::print(shell);
+            Ok(0)
+        }
+        Command::Call(args) => wait(call::run(&asking(&args.remote)?, &args)),
+        Command::Agents(args) => wait(agents::run(&asking(remote_of(&args))?, &args)),
+        Command::Executions(args) => wait(executions::run(&asking(remote_of(&args))?, &args)),
+        Command::Runs(args) => wait(runs::run(&asking(remote_of(&args))?, &args)),
+        Command::Cancel(args) => wait(cancel::run(&asking(&args.remote)?, &args)),
+        Command::Tail(args) => wait(tail::run(&asking(&args.remote)?, &args)),
+        Command::Why(args) => wait(why::run(&asking(&args.remote)?, &args)),
+        Command::Queues(args) => wait(queues::run(&asking(&args.remote)?, &args)),
+        Command::Keys(args) => wait(keys::run(&asking(&args.remote)?, &args)),
+        Command::Hold(args) => wait(hold::hold(&asking(&args.remote)?, &args)),
+        Command::Unhold(args) => wait(hold::unhold(&asking(&args.remote)?, &args)),
+        Command::Quarantine(args) => wait(quarantine::run(&asking(&args.remote)?, &args)),
+        Command::Doctor(args) => wait(doctor::run(&asking(&args.remote)?)),
+        Command::Openapi(args) => wait(openapi::run(&asking(&args.remote)?)),
+    }
+}
+
+/// `show` has its own `--server`; the list's is before it.
+fn remote_of<F: clap::Args>(args: &crate::cli::Listing<F>) -> &crate::cli::Remote {
+    match &args.show {
+        Some(crate::cli::Show::Show { remote, .. }) => remote,
+        None => &args.plain.remote,
+    }
+}
+
+/// Runs a command that waits for others, on this thread.
+fn wait(work: impl Future<Output = Outcome<u8>>) -> Outcome<u8> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(work)
+}
+
+/// Asks a yes or no question on the terminal; without one the answer is an error.
+pub(crate) fn confirm(question: &str, yes: bool) -> Outcome<bool> {
+    use std::io::{BufRead, IsTerminal};
+    if yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(
+            Failure::new(Category::Validation, "nobody is there to be asked").hint("say --yes"),
+        );
+    }
+    crate::out::talk_raw(&format!("{question} [y/N] "));
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,227 @@
+//! Waits for an execution and draws its run while it waits. Woken by the event stream; the
+//! steps are read again only when something happened.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use muster_wire::{Status, Timestamp};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::list::Listed;
+use super::{Asking, item};
+use crate::client::{Answer, EventStream, encode, query};
+use crate::failure::{Failure, Outcome};
+use crate::out::tree::{self, Step};
+use crate::out::{self, Colour, id};
+
+/// At most ten redraws a second.
+const REDRAW: Duration = Duration::from_millis(100);
+/// Ages tick though nothing happens; a lost wake-up is noticed by then as well.
+const TICK: Duration = Duration::from_secs(1);
+const TREE_STEPS_MAX: usize = 2_000;
+
+/// What is waited for.
+pub(super) struct Waiting<'a> {
+    pub(super) asking: &'a Asking<'a>,
+    pub(super) execution: &'a str,
+    pub(super) run: &'a str,
+    /// Nothing is drawn.
+    pub(super) quiet: bool,
+}
+
+/// How the wait ended.
+pub(super) enum Waited {
+    /// The execution ended: its fields as they came.
+    Ended(Fields),
+    /// The bound was reached.
+    TimeUp,
+    /// Ctrl-C.
+    Left,
+}
+
+/// The fields of an answer, each as it was written: numbers stay what they were.
+pub(super) struct Fields(HashMap<String, Box<RawValue>>);
+
+impl Fields {
+    pub(super) fn of(answer: &Answer) -> Outcome<Self> {
+        Ok(Self(answer.read()?))
+    }
+
+    /// A field's JSON text.
+    pub(super) fn json(&self, name: &str) -> Option<&str> {
+        self.0
+            .get(name)
+            .map(|raw| raw.get())
+            .filter(|text| *text != "null")
+    }
+
+    /// A text field.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        match serde_json::from_str(self.json(name)?) {
+            Ok(Value::String(text)) if !text.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A number field.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        serde_json::from_str(self.json(name)?).ok()
+    }
+
+    /// Its exact state.
+    pub(super) fn state(&self) -> String {
+        self.text("state")
+            .or_else(|| self.text("status"))
+            .unwrap_or_default()
+    }
+}
+
+impl Waiting<'_> {
+    /// Waits until it has ended, until `bound`, or until Ctrl-C.
+    pub(super) async fn wait(&self, bound: Option<Duration>) -> Outcome<Waited> {
+        let until = bound.map(|bound| Instant::now() + bound);
+        let mut screen = Screen::default();
+        let mut events: Option<EventStream> = None;
+        let ended = loop {
+            if events.is_none() {
+                // Before the state is read, so that nothing happens in between unseen. A plane
+                // that is starting again is waited for by the tick.
+                events = self.subscribe().await.ok();
+            }
+            let answer = self
+                .asking
+                .client
+                .get(&format!("/api/v1/executions/{}", encode(self.execution)))
+                .await;
+            match answer {
+                Ok(answer) => {
+                    let fields = Fields::of(&answer)?;
+                    let status = Status::from_word(&fields.state());
+                    let has_ended = status.is_some_and(Status::is_terminal);
+                    self.draw(&mut screen).await;
+                    if has_ended {
+                        break Waited::Ended(fields);
+                    }
+                }
+                // It is stored: the plane comes back, or the person stops.
+                Err(failure) if is_away(&failure) => events = None,
+                Err(failure) => return Err(failure),
+            }
+            tokio::select! {
+                () = happened(&mut events) => tokio::time::sleep(REDRAW).await,
+                () = tokio::time::sleep(TICK) => {}
+                () = up(until) => break Waited::TimeUp,
+                _ = tokio::signal::ctrl_c() => break Waited::Left,
+            }
+        };
+        Ok(ended)
+    }
+
+    async fn subscribe(&self) -> Outcome<EventStream> {
+        let filter = query(&[("run", Some(self.run.to_owned()))]);
+        self.asking
+            .client
+            .events(&format!("/api/v1/events{filter}"))
+            .await
+    }
+
+    async fn draw(&self, screen: &mut Screen) {
+        let style = &self.asking.look.errors;
+        if self.quiet || self.asking.json || !style.redraws {
+            return;
+        }
+        let Ok((steps, _)) = steps(self.asking, self.run).await else {
+            return;
+        };
+        let short = id::short(self.run, style.ellipsis());
+        let room = out::rows().saturating_sub(2).max(3);
+        let mut text = tree::draw(style, &steps, &short, room);
+        let is_open = steps.first().is_none_or(|root| {
+            Status::from_word(&root.state).is_none_or(|status| !status.is_terminal())
+        });
+        if is_open {
+            let hint = format!("  Ctrl-C leaves it running · muster why {short}");
+            text += &style.paint(Colour::Dim, &style.words(&hint));
+            text.push('\n');
+        }
+        screen.paint(&text);
+    }
+}
+
+/// Lines that are drawn over.
+#[derive(Default)]
+struct Screen {
+    lines: usize,
+}
+
+impl Screen {
+    fn paint(&mut self, text: &str) {
+        let mut painted = String::new();
+        if self.lines > 0 {
+            painted += &format!("\u{1b}[{}A\r\u{1b}[J", self.lines);
+        }
+        painted += text;
+        self.lines = text.lines().count();
+        out::talk_raw(&painted);
+    }
+}
+
+async fn happened(events: &mut Option<EventStream>) {
+    match events {
+        Some(stream) => {
+            if stream.next().await.is_err() {
+                *events = None;
+            }
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn up(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn is_away(failure: &Failure) -> bool {
+    failure.body.error_category.http_status() == 503
+}
+
+/// The steps of a run, root first, and the answer they came in.
+pub(super) async fn steps(asking: &Asking<'_>, run: &str) -> Outcome<(Vec<Step>, Listed)> {
+    let path = format!("/api/v1/runs/{}/steps?limit={TREE_STEPS_MAX}", encode(run));
+    let listed = Listed::of(asking.client.get_json(&path).await?);
+    let steps = listed
+        .items
+        .iter()
+        .map(|item| step(item, listed.as_of))
+        .collect();
+    Ok((steps, listed))
+}
+
+/// A step from what the plane says of it.
+pub(super) fn step(of: &Value, now: Timestamp) -> Step {
+    Step {
+        id: item::raw(of, &["id", "execution_id"]).unwrap_or_default(),
+        parent: item::raw(of, &["parent_id", "parent", "parent_execution_id"]),
+        target: item::target(of),
+        state: item::state(of),
+        reason: item::text(of, &["status_reason", "reason"]).unwrap_or_default(),
+        why: step_why(of, now),
+        took_ms: item::took(of, now),
+        observed: item::text(of, &["kind"]).as_deref() == Some("observed"),
+    }
+}
+
+fn step_why(of: &Value, now: Timestamp) -> String {
+    match item::state(of).as_str() {
+        "succeeded" => String::new(),
+        "failed" | "timeout" | "cancelled" => {
+            item::text(of, &["error_category", "status_reason", "reason"]).unwrap_or_default()
+        }
+        _ => item::why(of, now),
+    }
+}

@@ -1,0 +1,110 @@
+//! `muster quarantine`.
+
+use muster_wire::Timestamp;
+use serde_json::{Value, json};
+
+use super::list::{List, Listed, print_one};
+use super::{Asking, confirm, item, list};
+use crate::cli::{Quarantine, QuarantineCommand};
+use crate::client::encode;
+use crate::failure::Outcome;
+use crate::out::table::{Cell, Column, Give, draw as draw_table};
+use crate::out::{self, Style, span};
+
+const COLUMNS: &[Column] = &[
+    Column {
+        title: "ID",
+        give: Give::Never,
+    },
+    Column {
+        title: "KIND",
+        give: Give::Never,
+    },
+    Column {
+        title: "AGE",
+        give: Give::Drop(0),
+    },
+    Column {
+        title: "ABOUT",
+        give: Give::Never,
+    },
+    Column {
+        title: "ERROR",
+        give: Give::Cut,
+    },
+];
+
+/// Lists, shows, drops.
+pub(super) async fn run(asking: &Asking<'_>, args: &Quarantine) -> Outcome<u8> {
+    let path = |id: &str| format!("/api/v1/quarantine/{}", encode(id));
+    match &args.command {
+        QuarantineCommand::List => {
+            let list = List {
+                kind: "quarantine",
+                path: "/api/v1/quarantine".to_owned(),
+                draw,
+            };
+            list::run(asking, &list, false).await
+        }
+        QuarantineCommand::Show { id } => {
+            let found = asking.client.get_json(&path(id)).await?;
+            if asking.json {
+                print_one("quarantined", &found);
+                return Ok(0);
+            }
+            for name in ["id", "at", "kind", "about", "error", "what"] {
+                out::data(&format!(
+                    "{name:6} {}",
+                    item::text(&found, &[name]).unwrap_or_default()
+                ));
+            }
+            Ok(0)
+        }
+        QuarantineCommand::Drop { id, yes } => {
+            let found = asking.client.get_json(&path(id)).await?;
+            let about = item::text(&found, &["about"]).unwrap_or_default();
+            if !confirm(&format!("Drop {id} ({about}) for good?"), *yes)? {
+                out::talk("kept");
+                return Ok(0);
+            }
+            let dropped = asking
+                .client
+                .post(&format!("{}/drop", path(id)), &json!({}))
+                .await?
+                .json()?;
+            if asking.json {
+                print_one("quarantined", &dropped);
+            } else {
+                out::data(&format!("{id} dropped"));
+            }
+            Ok(0)
+        }
+    }
+}
+
+/// The list for people.
+pub(super) fn draw(style: &Style, listed: &Listed) -> String {
+    if listed.items.is_empty() {
+        return "nothing was set aside\n".to_owned();
+    }
+    let rows: Vec<Vec<Cell>> = listed
+        .items
+        .iter()
+        .map(|item| row(item, listed.as_of))
+        .collect();
+    draw_table(style, COLUMNS, &rows)
+}
+
+fn row(item: &Value, now: Timestamp) -> Vec<Cell> {
+    let field = |name: &str| Cell::new(item::text(item, &[name]).unwrap_or_default());
+    vec![
+        field("id"),
+        field("kind"),
+        Cell::new(
+            item::time(item, &["at"])
+                .map_or_else(String::new, |at| span::age(item::between(at, now))),
+        ),
+        field("about"),
+        field("error"),
+    ]
+}

@@ -1,0 +1,154 @@
+//! Finds the one thing that a typed id means. Several are listed and nothing is done.
+
+use muster_wire::Category;
+use serde_json::Value;
+
+use super::list::Listed;
+use super::{Asking, item};
+use crate::client::encode;
+use crate::failure::{Failure, Outcome};
+use crate::out::id::Pattern;
+
+/// How many of the newest are looked through.
+const LOOKED_AT: usize = 1_000;
+const SHOWN: usize = 10;
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Noun {
+    Execution,
+    Run,
+    Agent,
+    Key,
+}
+
+impl Noun {
+    fn word(self) -> &'static str {
+        match self {
+            Noun::Execution => "execution",
+            Noun::Run => "run",
+            Noun::Agent => "agent",
+            Noun::Key => "key",
+        }
+    }
+
+    fn path(self, id: &str) -> String {
+        let id = encode(id);
+        match self {
+            Noun::Execution => format!("/api/v1/executions/{id}"),
+            Noun::Run => format!("/api/v1/runs/{id}"),
+            Noun::Agent => format!("/api/v1/nodes/{id}"),
+            Noun::Key => format!("/api/v1/keys/{id}"),
+        }
+    }
+
+    fn list(self, part: Option<&str>) -> String {
+        let part = part
+            .map(|part| format!("&id={}", encode(part)))
+            .unwrap_or_default();
+        match self {
+            Noun::Execution => format!("/api/v1/executions?limit={LOOKED_AT}{part}"),
+            Noun::Run => format!("/api/v1/runs?limit={LOOKED_AT}{part}"),
+            Noun::Agent => "/api/v1/nodes".to_owned(),
+            Noun::Key => "/api/v1/keys".to_owned(),
+        }
+    }
+}
+
+/// The whole id that was meant.
+pub(super) async fn id(asking: &Asking<'_>, noun: Noun, typed: &str) -> Outcome<String> {
+    let pattern = Pattern::read(typed);
+    if noun != Noun::Key
+        && let Some(whole) = pattern.whole()
+    {
+        match asking.client.get(&noun.path(whole)).await {
+            Ok(_) => return Ok(whole.to_owned()),
+            Err(failure) if is_absent(&failure) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    let part = match &pattern {
+        Pattern::Text(text) => text.clone(),
+        Pattern::Short(_, tail) => tail.clone(),
+    };
+    let body = match asking.client.get_json(&noun.list(Some(&part))).await {
+        // A plane that does not search by id: its newest are looked through here.
+        Err(failure) if failure.body.error_category == Category::Validation => {
+            asking.client.get_json(&noun.list(None)).await?
+        }
+        other => other?,
+    };
+    choose(noun, typed, &pattern, &Listed::of(body).items)
+}
+
+/// The body of one thing, found by what was typed.
+pub(super) async fn get(asking: &Asking<'_>, noun: Noun, typed: &str) -> Outcome<(String, Value)> {
+    let id = id(asking, noun, typed).await?;
+    let body = asking.client.get_json(&noun.path(&id)).await?;
+    Ok((id, body))
+}
+
+fn is_absent(failure: &Failure) -> bool {
+    matches!(
+        failure.body.error_category,
+        Category::NotFound | Category::TargetNotFound | Category::Validation
+    )
+}
+
+fn choose(noun: Noun, typed: &str, pattern: &Pattern, items: &[Value]) -> Outcome<String> {
+    let word = noun.word();
+    let mut found: Vec<String> = items
+        .iter()
+        .filter_map(|item| match noun {
+            Noun::Run => item::raw(item, &["run_id", "id"]),
+            _ => item::raw(item, &["id", "execution_id", "node_id"]),
+        })
+        .filter(|id| pattern.fits(id))
+        .collect();
+    found.sort();
+    found.dedup();
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(
+            Failure::new(Category::NotFound, format!("no {word} {typed}")).hint(match noun {
+                Noun::Execution => {
+                    "see `muster executions`; finished ones go after their retention"
+                }
+                Noun::Run => "see `muster runs`; finished ones go after their retention",
+                Noun::Agent => "see `muster agents`",
+                Noun::Key => "see `muster keys list`",
+            }),
+        ),
+        n => {
+            let mut failure = Failure::new(
+                Category::Conflict,
+                format!("{typed} fits {n} {word}s; nothing was done"),
+            );
+            failure.evidence = found.into_iter().take(SHOWN).collect();
+            Err(failure.hint("type more of it"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn one_is_taken_none_and_several_are_errors() {
+        let items = [
+            json!({"id": "exec_01KB6E7M9QX2T4V8N0R53QH8ZT"}),
+            json!({"id": "exec_01KB6E7M9QX2T4V8N0R53QH900"}),
+        ];
+        let choose = |typed: &str| choose(Noun::Execution, typed, &Pattern::read(typed), &items);
+        assert_eq!(
+            choose("exec_…3QH8ZT").unwrap(),
+            "exec_01KB6E7M9QX2T4V8N0R53QH8ZT"
+        );
+        assert_eq!(choose("exec_9").unwrap_err().exit_code(), 66);
+        let several = choose("exec_01KB").unwrap_err();
+        assert_eq!(several.exit_code(), 65);
+        assert_eq!(several.evidence.len(), 2);
+    }
+}

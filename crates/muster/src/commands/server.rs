@@ -1,0 +1,246 @@
+//! `muster server`: the plane as a process. Opens the store, starts, waits for a signal, stops
+//! in stages. What the stages are is the server's.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use muster_server::config::{Config, Durability};
+use muster_server::plane::StartError;
+use muster_server::{Plane, Running};
+use muster_store::sqlite::{Options, SqliteStore};
+use muster_store::{StoreError, Stores};
+use muster_wire::Category;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::cli::Server;
+use crate::failure::{Failure, Outcome};
+use crate::out::{self, Look};
+use crate::settings::{self, Loaded, Sources};
+
+/// Runs the plane until a signal.
+pub(super) fn run(args: &Server, look: &Look, json: bool) -> Outcome<u8> {
+    let loaded = sources(args).load()?;
+    if args.print_config {
+        if json {
+            out::data(&settings::as_json(&loaded).to_string());
+        } else {
+            out::data_raw(&settings::as_text(&loaded, &look.data));
+        }
+        return Ok(0);
+    }
+    start_logging("info");
+    doubts(&loaded);
+    raise_file_limit();
+    runtime()?.block_on(serve(loaded.config))
+}
+
+fn sources(args: &Server) -> Sources {
+    let mut sources = Sources::of_this_process(args.config.clone());
+    let home = crate::client::home().unwrap_or_else(|| PathBuf::from("."));
+    sources
+        .defaults
+        .push(("store.data", home.join(".muster").display().to_string()));
+    for (flag, key, value) in [
+        ("--listen", "server.listen", &args.listen),
+        ("--data", "store.data", &args.data),
+        ("--database", "store.database", &args.database),
+    ] {
+        if let Some(value) = value {
+            sources.flags.push((flag, key, value.clone()));
+        }
+    }
+    sources
+}
+
+async fn serve(config: Config) -> Outcome<u8> {
+    let mut stop = Stop::listen()?;
+    let running = start(config).await?;
+    info!(address = %running.address, version = env!("CARGO_PKG_VERSION"), "ready");
+    let name = stop.next().await;
+    info!(signal = name, "stopping; a second signal ends at once");
+    tokio::select! {
+        () = running.stop() => info!("stopped"),
+        name = stop.next() => {
+            warn!(signal = name, "ended at once; what was answered is stored");
+            return Ok(130);
+        }
+    }
+    Ok(0)
+}
+
+/// Opens the store and starts the plane, with errors that say what to do.
+pub(crate) async fn start(config: Config) -> Outcome<Running> {
+    let stores = open(&config)?;
+    let listen = config.server.listen;
+    Plane::start(config, stores)
+        .await
+        .map_err(|error| match error {
+            StartError::Listen(_, error) => cannot_listen(listen, &error),
+            StartError::Store(error) => from_store(&error),
+        })
+}
+
+fn open(config: &Config) -> Outcome<Stores> {
+    if config.store.database.is_some() {
+        return Err(Failure::new(
+            Category::NotSupported,
+            "PostgreSQL is not in this build yet",
+        )
+        .hint("leave store.database away and name a data directory: --data DIR"));
+    }
+    let Some(directory) = &config.store.data else {
+        return Err(Failure::new(Category::Validation, "store.data is not set").hint("--data DIR"));
+    };
+    let options = Options {
+        durability: match config.store.durability {
+            Durability::Power => muster_store::sqlite::Durability::Power,
+            Durability::Process => muster_store::sqlite::Durability::Process,
+        },
+        ..Options::default()
+    };
+    std::fs::create_dir_all(directory).map_err(|error| not_writable(directory, &error))?;
+    let store =
+        Arc::new(SqliteStore::open(directory, options).map_err(|error| from_store(&error))?);
+    Ok(Stores {
+        decisions: store.clone(),
+        annex: store,
+    })
+}
+
+fn not_writable(directory: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(
+        Category::PermissionDenied,
+        format!(
+            "the data directory {} cannot be written: {error}",
+            directory.display()
+        ),
+    )
+    .hint("name another with --data DIR, or change its owner")
+}
+
+fn cannot_listen(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
+    let hint = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "something listens there already, perhaps another muster: stop it, or take another port with --listen ADDRESS:PORT"
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need a privilege: take another with --listen ADDRESS:PORT"
+        }
+        _ => "name an address of this machine with --listen ADDRESS:PORT",
+    };
+    Failure::new(
+        Category::Conflict,
+        format!("cannot listen on {address}: {error}"),
+    )
+    .hint(hint)
+}
+
+fn from_store(error: &StoreError) -> Failure {
+    let (category, hint) = match error {
+        StoreError::InUse(_) => (
+            Category::Conflict,
+            "find it with `ps ax | grep muster`, or start this one with --data DIR",
+        ),
+        StoreError::Newer { .. } => (
+            Category::NotSupported,
+            "nothing was changed; run the version that wrote it, or name another with --data DIR",
+        ),
+        StoreError::ReadOnly(_) => (
+            Category::PermissionDenied,
+            "name another directory with --data DIR, or change its owner",
+        ),
+        StoreError::Full => (
+            Category::StoreFull,
+            "free some space on that disk, or move the directory",
+        ),
+        StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => (
+            Category::PermissionDenied,
+            "name another directory with --data DIR, or change its owner",
+        ),
+        _ => (
+            Category::InternalError,
+            "nothing was changed; keep the directory as it is, a copy of it helps to find out",
+        ),
+    };
+    Failure::new(category, error.to_string()).hint(hint)
+}
+
+/// SIGTERM and SIGINT.
+pub(crate) struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    /// Takes the signals over.
+    pub(crate) fn listen() -> Outcome<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The name of the next one.
+    pub(crate) async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// A runtime with a thread per core.
+pub(crate) fn runtime() -> Outcome<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?)
+}
+
+/// Logs go to stderr: text on a terminal, JSON otherwise. `MUSTER_LOG` filters.
+pub(crate) fn start_logging(level: &str) {
+    use std::io::IsTerminal;
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    if std::io::stderr().is_terminal() {
+        lines.init();
+    } else {
+        lines.json().flatten_event(true).init();
+    }
+}
+
+/// Says what looks like a setting and is none.
+pub(crate) fn doubts(loaded: &Loaded) {
+    for (name, meant) in &loaded.doubtful {
+        warn!(
+            variable = name,
+            meant = meant,
+            "this variable is not read; two underscores part section and key"
+        );
+    }
+    for name in &loaded.not_supported {
+        warn!(
+            variable = name,
+            "set, and not supported yet: it changes nothing"
+        );
+    }
+}
+
+/// Each caller, agent and stream holds a descriptor: takes as many as the system allows.
+pub(crate) fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return;
+    }
+    let wanted = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, wanted) {
+        warn!(error = %error, "could not raise the limit of open files");
+    }
+}

@@ -1,0 +1,136 @@
+//! `muster tail`: the event stream, one line an event. Goes on after the plane was away, from
+//! where it was.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::executions::shown_id;
+use super::resolve::{self, Noun};
+use super::{Asking, item};
+use crate::cli::Tail;
+use crate::client::{StreamEvent, query};
+use crate::failure::Outcome;
+use crate::out::{self, Colour, Style, execution_mark};
+
+const BACK_OFF_FIRST: Duration = Duration::from_millis(250);
+const BACK_OFF_MAX: Duration = Duration::from_secs(10);
+
+/// Follows until Ctrl-C.
+pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
+    let run = match &args.run {
+        Some(run) => Some(resolve::id(asking, Noun::Run, run).await?),
+        None => None,
+    };
+    let execution = match &args.execution {
+        Some(id) => Some(resolve::id(asking, Noun::Execution, id).await?),
+        None => None,
+    };
+    let mut from = args.from.clone();
+    let mut back_off = BACK_OFF_FIRST;
+    let mut began = false;
+    loop {
+        let filter = query(&[
+            ("agent", args.agent.clone()),
+            ("run", run.clone()),
+            ("execution", execution.clone()),
+            ("from", from.clone()),
+        ]);
+        let following = async {
+            let mut events = asking
+                .client
+                .events(&format!("/api/v1/events{filter}"))
+                .await?;
+            began = true;
+            back_off = BACK_OFF_FIRST;
+            loop {
+                let event = events.next().await?;
+                show(asking, &event);
+                if let Some(id) = event.id {
+                    from = Some(id);
+                }
+            }
+            #[allow(unreachable_code)]
+            Ok::<(), crate::failure::Failure>(())
+        };
+        let ended = tokio::select! {
+            ended = following => ended,
+            _ = tokio::signal::ctrl_c() => break,
+        };
+        if let Err(failure) = ended {
+            // A plane that was never there, or does not like the question, is an error.
+            if !began || failure.body.error_category.http_status() != 503 {
+                return Err(failure);
+            }
+            out::talk(&format!("{}; trying again", failure.body.message));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(back_off) => {}
+            _ = tokio::signal::ctrl_c() => break,
+        }
+        back_off = (back_off * 2).min(BACK_OFF_MAX);
+    }
+    if let Some(from) = from {
+        out::talk(&format!("go on from here: muster tail --from {from}"));
+    }
+    Ok(0)
+}
+
+fn show(asking: &Asking<'_>, event: &StreamEvent) {
+    if asking.json {
+        out::data(&event.data);
+        return;
+    }
+    match serde_json::from_str::<Value>(&event.data) {
+        Ok(body) => out::data(&line(&asking.look.data, event.name.as_deref(), &body)),
+        Err(_) => out::data(&out::clean(&event.data)),
+    }
+}
+
+/// `18:00:00.123  execution.started  hotel.search  exec_…  why`
+fn line(style: &Style, name: Option<&str>, event: &Value) -> String {
+    let at = item::text(event, &["at", "time", "timestamp"]).unwrap_or_default();
+    let clock = at.get(11..23).unwrap_or(&at);
+    let kind = item::text(event, &["type", "kind", "event"])
+        .or_else(|| name.map(out::clean))
+        .unwrap_or_else(|| "?".to_owned());
+    let status = item::text(event, &["state", "status"]).unwrap_or_default();
+    let reason = item::text(event, &["reason", "status_reason"]).unwrap_or_default();
+    let colour = match status.as_str() {
+        "" => Colour::Plain,
+        status => execution_mark(status, &reason).colour,
+    };
+    let about = match (
+        item::text(event, &["agent", "agent_id"]),
+        item::text(event, &["function"]),
+    ) {
+        (Some(agent), Some(function)) => format!("{agent}.{function}"),
+        (Some(agent), None) => agent,
+        _ => item::text(event, &["target"]).unwrap_or_default(),
+    };
+    let id = item::text(
+        event,
+        &["execution_id", "execution", "instance", "run_id", "run"],
+    )
+    .unwrap_or_default();
+    let mut parts = vec![
+        style.paint(Colour::Dim, clock),
+        style.paint(colour, &format!("{kind:24}")),
+        format!("{about:20}"),
+        shown_id(style, &id),
+    ];
+    let category = item::text(event, &["category", "error_category"]);
+    let said: Vec<String> = [
+        category,
+        Some(reason),
+        item::text(event, &["text", "message"]),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|text| !text.is_empty())
+    .collect();
+    if !said.is_empty() {
+        parts.push(said.join(": "));
+    }
+    style.words(parts.join("  ").trim_end())
+}

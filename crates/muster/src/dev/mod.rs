@@ -1,0 +1,452 @@
+//! `muster dev`: a plane, and beside it one process: the example agent, or a command of yours
+//! that is started again when its files change.
+
+pub(crate) mod example;
+mod supervise;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use muster_engine::Event;
+use muster_engine::row::EventKind;
+use muster_server::auth::{OWNER, Scope};
+use muster_server::config::PlaneOrigin;
+use muster_server::{App, Running};
+use muster_wire::{AgentId, Category, Origin, Timestamp};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Dev;
+use crate::client::Client;
+use crate::commands::server::{Stop, doubts, raise_file_limit, runtime, start, start_logging};
+use crate::failure::{Failure, Outcome};
+use crate::out::{self, Colour, Look, Style, agent_mark, clean, execution_mark, span};
+use crate::settings::Sources;
+use supervise::Supervised;
+use watch::Watch;
+
+/// How long the example agent may take until something is said about it.
+const REGISTERS_WITHIN: Duration = Duration::from_secs(20);
+
+/// Runs until Ctrl-C.
+pub(crate) fn run(args: Dev, look: &Look) -> Outcome<u8> {
+    let mut sources = Sources::of_this_process(args.config.clone());
+    let data = args.data.display().to_string();
+    sources.flags.push(("--data", "store.data", data));
+    let listen = format!("127.0.0.1:{}", args.port);
+    sources.flags.push(("--port", "server.listen", listen));
+    let mut loaded = sources.load()?;
+    let is_ci = std::env::var_os("CI").is_some();
+    loaded.config.origin = PlaneOrigin(if is_ci { Origin::Ci } else { Origin::Dev });
+    start_logging("warn");
+    doubts(&loaded);
+    raise_file_limit();
+    runtime()?.block_on(async {
+        let began = Instant::now();
+        let mut stop = Stop::listen()?;
+        let durability = format!("{:?}", loaded.config.store.durability).to_lowercase();
+        let running = start(loaded.config)
+            .await
+            .map_err(|failure| say_what_to_do(failure, &args))?;
+        let session = Session {
+            address: format!("http://{}", running.address),
+            app: running.app.clone(),
+            look: look.clone(),
+            args,
+        };
+        session.say_ready(&durability, began.elapsed());
+        session.run(running, &mut stop).await
+    })
+}
+
+fn say_what_to_do(failure: Failure, args: &Dev) -> Failure {
+    let port = args.port;
+    let message = failure.body.message.clone();
+    if message.contains("cannot listen") {
+        return failure.hint(format!(
+            "something listens on port {port} already; if it is a muster, use it, or take another port: muster dev --port {}",
+            port.checked_add(1).unwrap_or(8090)
+        ));
+    }
+    if failure.body.error_category == Category::Conflict {
+        return failure.hint(
+            "stop the other one, or give this one a directory of its own: muster dev --port 8081 --data DIR",
+        );
+    }
+    failure
+}
+
+/// One `muster dev`.
+struct Session {
+    address: String,
+    app: App,
+    look: Look,
+    args: Dev,
+}
+
+impl Session {
+    fn say_ready(&self, durability: &str, took: Duration) {
+        let style = &self.look.data;
+        out::data(&format!(
+            "{} dev   {}   store {} (sqlite, durability {durability})   ready in {}",
+            style.paint(Colour::Bold, concat!("muster ", env!("CARGO_PKG_VERSION"))),
+            self.address,
+            self.args.data.display(),
+            seconds(took),
+        ));
+        out::data(&format!("  docs   {}/docs", self.address));
+    }
+
+    async fn run(self, running: Running, stop: &mut Stop) -> Outcome<u8> {
+        let worker: Arc<str> = muster_wire::id::mint("wrk").into();
+        let (key, key_id) = self.worker_key(&worker).await?;
+        let own = self.args.command.is_empty();
+        let command = if own {
+            vec![
+                std::env::current_exe()?.display().to_string(),
+                "example-agent".to_owned(),
+            ]
+        } else {
+            self.args.command.clone()
+        };
+        let watch = if own {
+            None
+        } else {
+            let watch = Watch::start(&PathBuf::from("."), &self.args.data)?;
+            if watch.is_partial() {
+                out::talk("more than 4,096 directories here: changes in the others are not seen");
+            }
+            Some(watch)
+        };
+        let (started, pids) = tokio::sync::watch::channel(None);
+        let supervised = Supervised {
+            label: (!own).then(|| label_of(&command)),
+            command,
+            env: vec![
+                ("AGENTFIELD_SERVER".to_owned(), self.address.clone()),
+                ("AGENTFIELD_API_KEY".to_owned(), key),
+                // Below the time after which the supervisor kills.
+                ("AGENTFIELD_SHUTDOWN_TIMEOUT".to_owned(), "8s".to_owned()),
+                ("PYTHONUNBUFFERED".to_owned(), "1".to_owned()),
+            ],
+            tell: {
+                let app = self.app.clone();
+                let worker = worker.clone();
+                Box::new(move |change| {
+                    app.driver.tell(Event::WorkerChanged {
+                        worker: worker.clone(),
+                        change,
+                    });
+                })
+            },
+            look: self.look.clone(),
+            started,
+        };
+        let registrations = self.app.feed.subscribe();
+        let ending = CancellationToken::new();
+        let mut supervising = tokio::spawn(supervised.run(watch, ending.clone()));
+        let mut telling = std::pin::pin!(self.tell_story(own, &worker, registrations, pids));
+        let mut told = false;
+        let ended = loop {
+            tokio::select! {
+                ended = &mut supervising => break Some(ended),
+                story = &mut telling, if !told => {
+                    told = true;
+                    if let Err(failure) = story {
+                        failure.print(&self.look.errors, false);
+                    }
+                }
+                name = stop.next() => {
+                    out::talk(&format!("{name}: stopping"));
+                    break None;
+                }
+            }
+        };
+        let leaving = async {
+            ending.cancel();
+            let ended = match ended {
+                Some(ended) => ended,
+                None => (&mut supervising).await,
+            };
+            self.revoke(&key_id).await;
+            running.stop().await;
+            ended
+        };
+        tokio::select! {
+            ended = leaving => match ended {
+                Ok(outcome) => outcome.map(|()| 0),
+                Err(error) => Err(Failure::new(Category::InternalError, error.to_string())),
+            },
+            _ = stop.next() => {
+                supervising.abort();
+                out::talk("ended at once; what was answered is stored");
+                // Dropping the child kills its group.
+                let _ = supervising.await;
+                Ok(130)
+            }
+        }
+    }
+
+    /// A key that is good for this process alone, and links it to its supervisor.
+    async fn worker_key(&self, worker: &Arc<str>) -> Outcome<(String, String)> {
+        let auth = self.app.clone();
+        let worker = worker.clone();
+        let made = self
+            .app
+            .blocking(move |stores| {
+                auth.auth.create(
+                    &*stores.annex,
+                    "muster dev",
+                    &[Scope::Worker(worker)],
+                    OWNER,
+                    None,
+                    Timestamp::wall_clock(),
+                )
+            })
+            .await;
+        let (key, record) = made.map_err(|error| {
+            Failure::new(
+                Category::InternalError,
+                format!("cannot make a key: {error}"),
+            )
+        })?;
+        Ok((key.expose().to_owned(), record.id))
+    }
+
+    async fn revoke(&self, id: &str) {
+        let auth = self.app.clone();
+        let id = id.to_owned();
+        let revoked = self
+            .app
+            .blocking(move |stores| {
+                auth.auth
+                    .revoke(&*stores.annex, &id, Timestamp::wall_clock())
+            })
+            .await;
+        if let Err(error) = revoked {
+            tracing::warn!(error = %error, "could not revoke the worker's key");
+        }
+    }
+
+    /// Waits for the first registration and says what to do with it.
+    async fn tell_story(
+        &self,
+        own: bool,
+        worker: &Arc<str>,
+        mut events: tokio::sync::broadcast::Receiver<Arc<muster_engine::row::EventRow>>,
+        pids: tokio::sync::watch::Receiver<Option<u32>>,
+    ) -> Outcome<()> {
+        let began = Instant::now();
+        let waiting = async {
+            loop {
+                if let Some(found) = self.registered(worker) {
+                    return Ok(found);
+                }
+                // Whatever was missed, the directory knows: only the wake-up matters.
+                loop {
+                    match events.recv().await {
+                        Ok(event) if event.kind == EventKind::InstanceRegistered => break,
+                        Ok(_) => {}
+                        Err(RecvError::Lagged(_)) => break,
+                        Err(RecvError::Closed) => std::future::pending().await,
+                    }
+                }
+            }
+        };
+        let found = if own {
+            tokio::time::timeout(REGISTERS_WITHIN, waiting)
+                .await
+                .unwrap_or_else(|_| {
+                    Err(Failure::new(
+                        Category::NodeUnavailable,
+                        "the example agent has not registered in 20 s",
+                    )
+                    .hint("MUSTER_LOG=info shows what the plane does"))
+                })
+        } else {
+            waiting.await
+        };
+        let (agent, functions): (AgentId, Vec<String>) = found?;
+        let style = &self.look.data;
+        let mark = agent_mark("active");
+        let pid = pids
+            .borrow()
+            .map_or_else(|| "—".to_owned(), |pid| pid.to_string());
+        out::data(&style.words(&format!(
+            "  agent  {:8} {} {}     pid {pid}, registered in {}: {}",
+            clean(agent.as_str()),
+            mark.painted(style),
+            style.paint(mark.colour, "active"),
+            seconds(began.elapsed()),
+            if functions.is_empty() {
+                "no functions".to_owned()
+            } else {
+                clean(&functions.join(", "))
+            },
+        )));
+        if own {
+            self.call_once(style).await?;
+            self.say_again("hello.greet", r#"{"name":"world"}"#);
+            out::data(
+                "  yours  muster dev -- python agent.py          stop with Ctrl-C, data stays",
+            );
+        } else if let Some(function) = functions.first() {
+            self.say_again(
+                &format!("{agent}.{function}"),
+                &self.sample_input(&agent, function).await,
+            );
+        }
+        Ok(())
+    }
+
+    fn say_again(&self, target: &str, input: &str) {
+        out::data(&format!(
+            "  {}  curl -s {}/api/v1/execute/{target} -H 'content-type: application/json' -d '{{\"input\":{}}}'",
+            if self.args.command.is_empty() {
+                "again"
+            } else {
+                "call "
+            },
+            self.address,
+            input.replace('\'', "'\\''"),
+        ));
+    }
+
+    /// The agent that registered with the worker's key.
+    fn registered(&self, worker: &Arc<str>) -> Option<(AgentId, Vec<String>)> {
+        for agent in self.app.directory.agents() {
+            let is_ours = agent.instances().iter().any(|instance| {
+                instance
+                    .facts()
+                    .is_some_and(|facts| facts.worker.as_deref() == Some(&**worker))
+            });
+            if is_ours {
+                let functions = agent
+                    .functions()
+                    .iter()
+                    .map(|f| f.name.to_string())
+                    .collect();
+                return Some((agent.id.clone(), functions));
+            }
+        }
+        None
+    }
+
+    async fn call_once(&self, style: &Style) -> Outcome<()> {
+        let client = Client::new(&self.address, None)?;
+        let input = json!({"name": "world"});
+        let began = Instant::now();
+        let answer = client
+            .post("/api/v1/execute/hello.greet", &json!({"input": input}))
+            .await?;
+        let took = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        #[derive(serde::Deserialize)]
+        struct Ended<'a> {
+            status: String,
+            run_id: String,
+            #[serde(borrow)]
+            result: &'a RawValue,
+        }
+        let ended: Ended<'_> = answer.read()?;
+        let mark = execution_mark(&ended.status, "");
+        out::data(&style.words(&format!(
+            "  call   hello.greet {input}   {} {} in {}   {}",
+            mark.painted(style),
+            style.paint(mark.colour, &clean(&ended.status)),
+            span::duration(took),
+            clean(&ended.run_id),
+        )));
+        out::data(&format!("         {}", clean(ended.result.get())));
+        Ok(())
+    }
+
+    /// An input with a value for each required field, from the schema the agent registered.
+    async fn sample_input(&self, agent: &AgentId, function: &str) -> String {
+        let path = format!("/api/v1/nodes/{}", crate::client::encode(agent.as_str()));
+        let Ok(client) = Client::new(&self.address, None) else {
+            return "{}".to_owned();
+        };
+        match client.get_json(&path).await {
+            Ok(node) => sample(&node, function).to_string(),
+            Err(_) => "{}".to_owned(),
+        }
+    }
+}
+
+/// Finds a function's schema in an agent's document and makes an input of it.
+fn sample(node: &Value, function: &str) -> Value {
+    let schema = ["reasoners", "skills", "functions"]
+        .iter()
+        .filter_map(|list| node.get(list)?.as_array())
+        .flatten()
+        .find(|entry| {
+            ["id", "name"]
+                .iter()
+                .any(|key| entry.get(key).and_then(Value::as_str) == Some(function))
+        })
+        .and_then(|entry| entry.get("input_schema"));
+    let mut input = serde_json::Map::new();
+    let required = schema
+        .and_then(|s| s.get("required"))
+        .and_then(Value::as_array);
+    for field in required.into_iter().flatten().filter_map(Value::as_str) {
+        let of = schema.and_then(|s| {
+            s.pointer(&format!(
+                "/properties/{}/type",
+                field.replace('~', "~0").replace('/', "~1")
+            ))
+        });
+        let value = match of.and_then(Value::as_str) {
+            Some("integer" | "number") => json!(1),
+            Some("boolean") => json!(true),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => json!("…"),
+        };
+        input.insert(field.to_owned(), value);
+    }
+    Value::Object(input)
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{}.{} s", took.as_secs(), took.subsec_millis() / 100)
+}
+
+/// The name before the child's lines: the program's, or its script's.
+fn label_of(command: &[String]) -> String {
+    let script = command.iter().skip(1).find(|arg| !arg.starts_with('-'));
+    let of = script.unwrap_or(&command[0]);
+    let name = std::path::Path::new(of)
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or("agent");
+    clean(name).chars().take(20).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_label_is_the_script_or_the_program() {
+        let label =
+            |words: &[&str]| label_of(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
+        assert_eq!(label(&["python", "billing/main.py"]), "main");
+        assert_eq!(label(&["python", "-m", "my_agent"]), "my_agent");
+        assert_eq!(label(&["/usr/bin/agent"]), "agent");
+    }
+
+    #[test]
+    fn a_sample_input_has_what_the_schema_requires() {
+        let node = json!({"reasoners": [
+            {"id": "plan", "input_schema": {"required": ["city", "days"], "properties": {"city": {"type": "string"}, "days": {"type": "integer"}, "more": {}}}},
+        ]});
+        assert_eq!(sample(&node, "plan"), json!({"city": "…", "days": 1}));
+        assert_eq!(sample(&node, "other"), json!({}));
+        assert_eq!(sample(&Value::Null, "plan"), json!({}));
+    }
+}

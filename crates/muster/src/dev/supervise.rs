@@ -1,0 +1,294 @@
+//! Runs a command as a child and keeps it running: again on a change, again with patience when
+//! it fails. Tells the plane before and after, so that the goodbyes in between are absorbed.
+//! Knows nothing of agents: it supervises a process.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use muster_engine::event::WorkerChange;
+use muster_wire::Category;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::watch::Watch;
+use crate::failure::{Failure, Outcome};
+use crate::out::{self, Colour, Look, clean};
+
+/// How long SIGTERM may take before SIGKILL.
+const DRAIN: Duration = Duration::from_secs(10);
+const BACK_OFF_FIRST: Duration = Duration::from_millis(500);
+const BACK_OFF_MAX: Duration = Duration::from_secs(10);
+/// A process that lived so long had started well.
+const LIVED: Duration = Duration::from_secs(10);
+/// Lines longer than this are shown in pieces.
+const LINE_MAX: usize = 64 * 1024;
+
+/// What is run, and who is told.
+pub(crate) struct Supervised {
+    /// The command and its arguments.
+    pub(crate) command: Vec<String>,
+    /// Its environment beside ours.
+    pub(crate) env: Vec<(String, String)>,
+    /// What stands before each line of its output; `None` shows none of it.
+    pub(crate) label: Option<String>,
+    /// Tells the plane.
+    pub(crate) tell: Box<dyn Fn(WorkerChange) + Send + Sync>,
+    /// How output looks.
+    pub(crate) look: Look,
+    /// Told the process id of each start.
+    pub(crate) started: tokio::sync::watch::Sender<Option<u32>>,
+}
+
+/// Why a process is not running any more.
+enum Stopped {
+    Changed,
+    Ended(ExitStatus),
+    Told,
+}
+
+impl Supervised {
+    /// Runs until `stop`; the child is gone when it returns.
+    pub(crate) async fn run(
+        self,
+        mut watch: Option<Watch>,
+        stop: CancellationToken,
+    ) -> Outcome<()> {
+        let mut back_off = BACK_OFF_FIRST;
+        loop {
+            if let Some(watch) = &mut watch {
+                watch.forget();
+            }
+            let began = Instant::now();
+            let mut running = Process::start(&self)?;
+            self.started.send_replace(running.child.id());
+            (self.tell)(WorkerChange::Started);
+            let why = tokio::select! {
+                status = running.child.wait() => Stopped::Ended(status?),
+                file = changed(&mut watch) => {
+                    self.say(&format!("{} changed, restarting", file.display()));
+                    Stopped::Changed
+                }
+                () = stop.cancelled() => Stopped::Told,
+            };
+            self.started.send_replace(None);
+            match why {
+                Stopped::Changed => {
+                    (self.tell)(WorkerChange::WillRestart);
+                    let status = running.end().await?;
+                    (self.tell)(WorkerChange::ExitedWillRestart(word_of(status).into()));
+                    back_off = BACK_OFF_FIRST;
+                }
+                Stopped::Told => {
+                    let status = running.end().await?;
+                    (self.tell)(WorkerChange::Exited(word_of(status).into()));
+                    return Ok(());
+                }
+                Stopped::Ended(status) => {
+                    let word = word_of(status);
+                    let is_broken = running.finish().await;
+                    if began.elapsed() >= LIVED {
+                        back_off = BACK_OFF_FIRST;
+                    }
+                    let wait = match (status.success(), is_broken) {
+                        (true, _) => {
+                            self.say(&format!("ended ({word}); a change starts it again"));
+                            (self.tell)(WorkerChange::Exited(word.into()));
+                            None
+                        }
+                        (false, true) => {
+                            self.say(&format!(
+                                "cannot start ({word}): see the error above; waiting for the next change"
+                            ));
+                            (self.tell)(WorkerChange::ExitedWillRestart(word.into()));
+                            None
+                        }
+                        (false, false) => {
+                            self.say(&format!("ended ({word}); starting again in {back_off:?}"));
+                            (self.tell)(WorkerChange::ExitedWillRestart(word.into()));
+                            Some(back_off)
+                        }
+                    };
+                    back_off = (back_off * 2).min(BACK_OFF_MAX);
+                    tokio::select! {
+                        () = stop.cancelled() => return Ok(()),
+                        file = changed(&mut watch) => {
+                            self.say(&format!("{} changed, starting", file.display()));
+                            back_off = BACK_OFF_FIRST;
+                        }
+                        () = patience(wait) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn say(&self, text: &str) {
+        let label = self.label.as_deref().unwrap_or("agent");
+        let line = format!("{label} | {text}");
+        out::talk(&self.look.errors.paint(Colour::Yellow, &line));
+    }
+}
+
+async fn changed(watch: &mut Option<Watch>) -> std::path::PathBuf {
+    match watch {
+        Some(watch) => watch.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn patience(wait: Option<Duration>) {
+    match wait {
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// `exit 1`, `signal 9`.
+fn word_of(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "unknown end".to_owned(),
+    }
+}
+
+/// A child in a process group of its own. Dropping it kills the group.
+struct Process {
+    child: Child,
+    group: Option<Pid>,
+    output: TaskTracker,
+    broken: Arc<AtomicBool>,
+}
+
+impl Process {
+    fn start(of: &Supervised) -> Outcome<Self> {
+        let mut command = Command::new(&of.command[0]);
+        command
+            .args(&of.command[1..])
+            .envs(of.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut child = command.spawn().map_err(|error| {
+            Failure::new(
+                Category::NotFound,
+                format!("cannot run {}: {error}", of.command[0]),
+            )
+            .hint("what stands behind -- is a command with its arguments: muster dev -- python agent.py")
+        })?;
+        let group = child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw);
+        let output = TaskTracker::new();
+        let broken = Arc::new(AtomicBool::new(false));
+        if let Some(stdout) = child.stdout.take() {
+            let label = of
+                .label
+                .clone()
+                .map(|label| of.look.data.paint(Colour::Dim, &format!("{label} |")));
+            output.spawn(show(stdout, label, out::data, None));
+        }
+        if let Some(stderr) = child.stderr.take() {
+            let label = of
+                .label
+                .clone()
+                .map(|label| of.look.errors.paint(Colour::Dim, &format!("{label} |")));
+            output.spawn(show(stderr, label, out::talk, Some(broken.clone())));
+        }
+        output.close();
+        Ok(Self {
+            child,
+            group,
+            output,
+            broken,
+        })
+    }
+
+    /// SIGTERM, and SIGKILL when that takes too long.
+    async fn end(&mut self) -> Outcome<ExitStatus> {
+        self.signal(Signal::TERM);
+        let status = match tokio::time::timeout(DRAIN, self.child.wait()).await {
+            Ok(status) => status?,
+            Err(_) => {
+                self.signal(Signal::KILL);
+                self.child.wait().await?
+            }
+        };
+        self.finish().await;
+        Ok(status)
+    }
+
+    /// Ends what the child left behind and shows the rest of its output; whether that said that
+    /// the source cannot be run at all.
+    async fn finish(&mut self) -> bool {
+        self.signal(Signal::KILL);
+        self.group = None;
+        // A grandchild that left the group may hold the pipe open for ever.
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.output.wait()).await;
+        self.broken.load(Ordering::Acquire)
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // The group may be gone already.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+/// Errors after which starting the same source again cannot help.
+const BROKEN: &[&str] = &[
+    "SyntaxError:",
+    "IndentationError:",
+    "TabError:",
+    "ModuleNotFoundError:",
+    "ImportError:",
+    "can't open file",
+];
+
+async fn show(
+    from: impl AsyncRead + Unpin + Send + 'static,
+    label: Option<String>,
+    to: fn(&str),
+    broken: Option<Arc<AtomicBool>>,
+) {
+    let mut from = BufReader::with_capacity(LINE_MAX, from);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = {
+            use tokio::io::AsyncReadExt;
+            (&mut from)
+                .take(LINE_MAX as u64)
+                .read_until(b'\n', &mut line)
+                .await
+        };
+        if !matches!(read, Ok(n) if n > 0) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\n', '\r']);
+        if let Some(broken) = &broken
+            && BROKEN.iter().any(|mark| text.contains(mark))
+        {
+            broken.store(true, Ordering::Release);
+        }
+        if let Some(label) = &label {
+            to(&format!("{label} {}", clean(text)));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! How a command ends when it does not succeed: the one error shape, with evidence and a hint
+//! for people. The exit code comes from the category.
+
+use muster_wire::{Category, ErrorBody};
+
+use crate::out::{self, Colour, Style, clean};
+
+/// What went wrong, for a person and for a program.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Failure {
+    /// What a program reads.
+    pub(crate) body: ErrorBody,
+    /// What was seen, a line each.
+    pub(crate) evidence: Vec<String>,
+    /// What to do.
+    pub(crate) hint: Option<String>,
+}
+
+/// A command's result.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+impl Failure {
+    /// A failure with a sentence.
+    pub(crate) fn new(category: Category, message: impl Into<String>) -> Self {
+        Self::from(ErrorBody::new(category, message))
+    }
+
+    /// Adds a line of evidence.
+    pub(crate) fn seen(mut self, line: impl Into<String>) -> Self {
+        self.evidence.push(line.into());
+        self
+    }
+
+    /// Says what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The exit code of the command that ends with it.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.body.error_category.exit_code()
+    }
+
+    /// Writes it to stderr: a line of JSON, or sentences.
+    pub(crate) fn print(&self, style: &Style, json: bool) {
+        if json {
+            out::talk(&serde_json::to_string(&self.body).unwrap_or_default());
+        } else {
+            out::talk(self.text(style).trim_end());
+        }
+    }
+
+    /// The sentences.
+    pub(crate) fn text(&self, style: &Style) -> String {
+        let word = format!("error[{}]:", self.body.error_category.word());
+        let mut text = format!(
+            "{} {}\n",
+            style.paint(Colour::Red, &word),
+            clean(&self.body.message)
+        );
+        if let Some(id) = &self.body.execution_id {
+            text += &format!("  execution {}\n", clean(id));
+        }
+        for line in &self.evidence {
+            text += &format!("  {}\n", clean(line));
+        }
+        if let Some(seconds) = self.body.retry_after {
+            text += &format!("  worth trying again in {seconds} s\n");
+        }
+        if let Some(hint) = &self.hint {
+            text += &format!("{} {}\n", style.paint(Colour::Bold, "hint:"), clean(hint));
+        }
+        text
+    }
+}
+
+impl From<ErrorBody> for Failure {
+    fn from(body: ErrorBody) -> Self {
+        Self {
+            body,
+            evidence: Vec::new(),
+            hint: None,
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Category::InternalError, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_reads_as_error_evidence_hint_and_exits_by_its_category() {
+        let failure = Failure::new(Category::NodeUnavailable, "billing is down")
+            .seen("last dial 127.0.0.1:8004 refused")
+            .hint("see `muster why billing`");
+        assert_eq!(
+            failure.text(&Style::plain()),
+            "error[node_unavailable]: billing is down\n  last dial 127.0.0.1:8004 refused\nhint: see `muster why billing`\n"
+        );
+        assert_eq!(failure.exit_code(), 69);
+    }
+
+    #[test]
+    fn control_characters_from_outside_do_not_reach_the_terminal() {
+        let text =
+            Failure::new(Category::AgentError, "\u{1b}[2Jgone\r\u{202e}").text(&Style::plain());
+        assert!(!text.contains('\u{1b}') && !text.contains('\r') && !text.contains('\u{202e}'));
+    }
+}

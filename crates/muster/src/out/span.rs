@@ -1,0 +1,98 @@
+//! Durations, ages, numbers and sizes as people read them.
+
+/// `<1 ms`, `840 ms`, `1.24 s`, `12.4 s`, `3 m 07 s`, `2 h 21 m`, `3 d 4 h`.
+pub(crate) fn duration(ms: i64) -> String {
+    let ms = ms.max(0);
+    match ms {
+        0 => "<1 ms".to_owned(),
+        1..1_000 => format!("{ms} ms"),
+        // Cut, not rounded: 14.96 s must not read as 15.0 s.
+        1_000..10_000 => format!("{}.{:02} s", ms / 1_000, ms % 1_000 / 10),
+        10_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} m {:02} s", ms / 60_000, ms % 60_000 / 1_000),
+        3_600_000..86_400_000 => {
+            format!("{} h {:02} m", ms / 3_600_000, ms % 3_600_000 / 60_000)
+        }
+        _ => format!("{} d {} h", ms / 86_400_000, ms % 86_400_000 / 3_600_000),
+    }
+}
+
+/// The same without decimals, `now` under a second.
+pub(crate) fn age(ms: i64) -> String {
+    match ms {
+        ..1_000 => "now".to_owned(),
+        1_000..60_000 => format!("{} s", ms / 1_000),
+        60_000..3_600_000 => format!("{} m", ms / 60_000),
+        3_600_000..86_400_000 => format!("{} h {} m", ms / 3_600_000, ms % 3_600_000 / 60_000),
+        _ => format!("{} d {} h", ms / 86_400_000, ms % 86_400_000 / 3_600_000),
+    }
+}
+
+/// `1,204`.
+pub(crate) fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, c) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `512 B`, `64 KiB`, `3.1 GiB`.
+pub(crate) fn bytes(n: u64) -> String {
+    for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+        if n >= 1 << shift {
+            let tenths = (u128::from(n) * 10) >> shift;
+            return match tenths {
+                0..100 if !tenths.is_multiple_of(10) => {
+                    format!("{}.{} {unit}", tenths / 10, tenths % 10)
+                }
+                _ => format!("{} {unit}", tenths / 10),
+            };
+        }
+    }
+    format!("{n} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_ages_numbers_and_sizes_read_as_the_design_says() {
+        for (ms, want) in [
+            (0, "<1 ms"),
+            (840, "840 ms"),
+            (1_240, "1.24 s"),
+            (12_400, "12.4 s"),
+            (14_960, "14.9 s"),
+            (187_000, "3 m 07 s"),
+            (8_460_000, "2 h 21 m"),
+            (273_600_000, "3 d 4 h"),
+        ] {
+            assert_eq!(duration(ms), want);
+        }
+        for (ms, want) in [
+            (999, "now"),
+            (1_500, "1 s"),
+            (240_000, "4 m"),
+            (8_460_000, "2 h 21 m"),
+        ] {
+            assert_eq!(age(ms), want);
+        }
+        assert_eq!(number(1_204), "1,204");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_000_000), "1,000,000");
+        for (n, want) in [
+            (512, "512 B"),
+            (65_536, "64 KiB"),
+            (3_328_599_655, "3.1 GiB"),
+            (1 << 30, "1 GiB"),
+        ] {
+            assert_eq!(bytes(n), want);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Colour, character set and width of one output stream. Knows no state and no table.
+
+use std::os::fd::AsFd;
+
+use unicode_width::UnicodeWidthChar;
+
+/// `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum ColourChoice {
+    /// On a terminal, unless the environment says otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The few looks that are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colour {
+    /// As the rest.
+    Plain,
+    /// It went well.
+    Green,
+    /// It failed.
+    Red,
+    /// It waits for something that needs a look.
+    Yellow,
+    /// It runs.
+    Cyan,
+    /// A clock ended it.
+    Magenta,
+    /// Neither here nor there.
+    Dim,
+    /// Stands out.
+    Bold,
+}
+
+impl Colour {
+    fn code(self) -> &'static str {
+        match self {
+            Colour::Plain => "",
+            Colour::Green => "32",
+            Colour::Red => "31",
+            Colour::Yellow => "33",
+            Colour::Cyan => "36",
+            Colour::Magenta => "35",
+            Colour::Dim => "2",
+            Colour::Bold => "1",
+        }
+    }
+}
+
+/// How one stream looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Style {
+    /// Escape sequences for colour are written.
+    pub(crate) colour: bool,
+    /// The reader understands UTF-8.
+    pub(crate) unicode: bool,
+    /// Columns of the terminal, 60 to 160; `None` in a pipe: nothing is cut.
+    pub(crate) width: Option<usize>,
+    /// The cursor may be moved.
+    pub(crate) redraws: bool,
+}
+
+impl Style {
+    /// A pipe: whole ids, no cuts, no colour.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Self {
+            colour: false,
+            unicode: true,
+            width: None,
+            redraws: false,
+        }
+    }
+
+    /// Decides from the flag, the stream and the environment.
+    pub(crate) fn find(
+        choice: ColourChoice,
+        terminal: bool,
+        columns: Option<usize>,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let set = |name: &str| env(name).is_some_and(|value| !value.is_empty());
+        let dumb = env("TERM").is_some_and(|term| term == "dumb");
+        let colour = match choice {
+            ColourChoice::Always => true,
+            ColourChoice::Never => false,
+            ColourChoice::Auto if set("NO_COLOR") => false,
+            ColourChoice::Auto
+                if env("CLICOLOR_FORCE").is_some_and(|v| v != "0" && !v.is_empty()) =>
+            {
+                true
+            }
+            ColourChoice::Auto => terminal && !dumb,
+        };
+        Self {
+            colour,
+            unicode: speaks_utf8(&env),
+            width: terminal.then(|| columns.unwrap_or(80).clamp(60, 160)),
+            redraws: terminal && !dumb,
+        }
+    }
+
+    /// Puts a colour around a text.
+    pub(crate) fn paint(&self, colour: Colour, text: &str) -> String {
+        if !self.colour || colour == Colour::Plain || text.is_empty() {
+            return text.to_owned();
+        }
+        format!("\u{1b}[{}m{text}\u{1b}[0m", colour.code())
+    }
+
+    /// What stands for what was left out.
+    pub(crate) fn ellipsis(&self) -> &'static str {
+        if self.unicode { "…" } else { "..." }
+    }
+
+    /// Makes text of ours readable without UTF-8.
+    pub(crate) fn words(&self, text: &str) -> String {
+        if self.unicode {
+            return text.to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                '…' => out.push_str("..."),
+                '≈' => out.push('~'),
+                '≥' => out.push_str(">="),
+                '—' | '–' => out.push('-'),
+                '·' => out.push('|'),
+                '×' => out.push('x'),
+                other => out.push(other),
+            }
+        }
+        out
+    }
+
+    /// Cuts to so many columns, with a mark that it was cut.
+    pub(crate) fn cut(&self, text: &str, columns: usize) -> String {
+        if columns_of(text) <= columns {
+            return text.to_owned();
+        }
+        let room = columns.saturating_sub(columns_of(self.ellipsis()));
+        let mut out = String::new();
+        let mut used = 0;
+        for c in text.chars() {
+            let wide = c.width().unwrap_or(0);
+            if used + wide > room {
+                break;
+            }
+            used += wide;
+            out.push(c);
+        }
+        out + self.ellipsis()
+    }
+}
+
+/// The first of the three that is set decides; a terminal that says nothing is taken to be a
+/// modern one.
+fn speaks_utf8(env: impl Fn(&str) -> Option<String>) -> bool {
+    for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+        if let Some(value) = env(name).filter(|value| !value.is_empty()) {
+            let value = value.to_ascii_uppercase();
+            return value.contains("UTF-8") || value.contains("UTF8");
+        }
+    }
+    true
+}
+
+/// Columns that a text takes.
+pub(crate) fn columns_of(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+/// Columns of the terminal behind a stream.
+pub(super) fn columns(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Rows of the terminal behind stderr.
+pub(crate) fn rows() -> usize {
+    rustix::termios::tcgetwinsize(std::io::stderr())
+        .ok()
+        .map(|size| usize::from(size.ws_row))
+        .filter(|rows| *rows > 0)
+        .unwrap_or(24)
+}
+
+/// Takes control, bidirectional and invisible characters out of text from outside: each becomes
+/// its escape. Line breaks and tabs become spaces.
+pub(crate) fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' | '\t' => out.push(' '),
+            c if c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
+            {
+                out.extend(c.escape_unicode());
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env<'a>(pairs: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
+        move |name| {
+            pairs
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        }
+    }
+
+    #[test]
+    fn colour_follows_the_flag_then_the_environment_then_the_terminal() {
+        for (choice, terminal, pairs, want) in [
+            (ColourChoice::Auto, true, &[][..], true),
+            (ColourChoice::Auto, false, &[][..], false),
+            (ColourChoice::Auto, true, &[("NO_COLOR", "1")][..], false),
+            (ColourChoice::Auto, true, &[("NO_COLOR", "")][..], true),
+            (ColourChoice::Auto, true, &[("TERM", "dumb")][..], false),
+            (
+                ColourChoice::Auto,
+                false,
+                &[("CLICOLOR_FORCE", "1")][..],
+                true,
+            ),
+            (
+                ColourChoice::Auto,
+                false,
+                &[("CLICOLOR_FORCE", "0")][..],
+                false,
+            ),
+            (ColourChoice::Always, false, &[("NO_COLOR", "1")][..], true),
+            (
+                ColourChoice::Never,
+                true,
+                &[("CLICOLOR_FORCE", "1")][..],
+                false,
+            ),
+        ] {
+            let style = Style::find(choice, terminal, None, env(pairs));
+            assert_eq!(style.colour, want, "{choice:?} {terminal} {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn width_is_the_terminals_within_bounds_and_a_pipe_has_none() {
+        let of =
+            |terminal, columns| Style::find(ColourChoice::Auto, terminal, columns, env(&[])).width;
+        assert_eq!(of(true, Some(20)), Some(60));
+        assert_eq!(of(true, Some(100)), Some(100));
+        assert_eq!(of(true, Some(400)), Some(160));
+        assert_eq!(of(true, None), Some(80));
+        assert_eq!(of(false, Some(100)), None);
+    }
+
+    #[test]
+    fn the_character_set_is_the_first_locale_that_is_set() {
+        assert!(speaks_utf8(env(&[("LANG", "en_US.UTF-8")])));
+        assert!(!speaks_utf8(env(&[
+            ("LC_ALL", "C"),
+            ("LANG", "en_US.UTF-8")
+        ])));
+        assert!(!speaks_utf8(env(&[("LANG", "POSIX")])));
+        assert!(speaks_utf8(env(&[])));
+    }
+
+    #[test]
+    fn cutting_counts_columns_and_not_bytes() {
+        let style = Style::plain();
+        assert_eq!(style.cut("日本語", 6), "日本語");
+        assert_eq!(style.cut("日本語", 5), "日本…");
+        assert_eq!(style.cut("abcdef", 4), "abc…");
+    }
+}

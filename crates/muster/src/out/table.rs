@@ -1,0 +1,145 @@
+//! Lists as columns. Only the column that explains is cut or moved below; ids never are.
+
+use super::style::{Colour, Style, columns_of};
+
+/// What may happen to a column when the terminal is narrow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Give {
+    /// Nothing: ids, states, targets.
+    Never,
+    /// It is left out, the lowest number first.
+    Drop(u8),
+    /// It is cut with a mark, and below that gets a line of its own.
+    Cut,
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    /// Its title.
+    pub(crate) title: &'static str,
+    /// What may happen to it.
+    pub(crate) give: Give,
+}
+
+/// A cell: text of ours or cleaned text of others, and a colour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cell {
+    text: String,
+    colour: Colour,
+}
+
+impl Cell {
+    /// A plain cell. An empty one is a dash: a blank says nothing.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self::coloured(Colour::Plain, text)
+    }
+
+    /// A coloured cell.
+    pub(crate) fn coloured(colour: Colour, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let text = if text.is_empty() {
+            "—".to_owned()
+        } else {
+            text
+        };
+        Self { text, colour }
+    }
+}
+
+/// The least that is left of the column that explains before it gets a line of its own.
+const EXPLAIN_MIN: usize = 20;
+const GAP: usize = 2;
+
+/// Draws a table, each line with its end.
+pub(crate) fn draw(style: &Style, columns: &[Column], rows: &[Vec<Cell>]) -> String {
+    let mut shown: Vec<usize> = (0..columns.len()).collect();
+    let natural: Vec<usize> = (0..columns.len())
+        .map(|at| {
+            rows.iter()
+                .map(|row| columns_of(&style.words(&row[at].text)))
+                .chain([columns_of(columns[at].title)])
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let cut_at = columns.iter().position(|column| column.give == Give::Cut);
+    let mut below = false;
+    let mut explain = cut_at.map_or(0, |at| natural[at]);
+    if let Some(width) = style.width {
+        let fixed = |shown: &[usize]| -> usize {
+            shown
+                .iter()
+                .filter(|at| Some(**at) != cut_at)
+                .map(|at| natural[*at] + GAP)
+                .sum::<usize>()
+        };
+        let least = cut_at.map_or(0, |at| natural[at].min(EXPLAIN_MIN) + GAP);
+        for order in 0..=u8::MAX {
+            if fixed(&shown) + least <= width + GAP {
+                break;
+            }
+            if !columns
+                .iter()
+                .any(|c| matches!(c.give, Give::Drop(n) if n >= order))
+            {
+                break;
+            }
+            shown.retain(|at| columns[*at].give != Give::Drop(order));
+        }
+        if let Some(at) = cut_at {
+            let room = (width + GAP).saturating_sub(fixed(&shown) + GAP);
+            if room < natural[at].min(EXPLAIN_MIN) {
+                below = true;
+                shown.retain(|other| *other != at);
+            }
+            explain = natural[at].min(room);
+        }
+    }
+    let width_of = |at: usize| {
+        if Some(at) == cut_at {
+            explain
+        } else {
+            natural[at]
+        }
+    };
+
+    let mut out = String::new();
+    let titles: Vec<(String, usize, Colour)> = shown
+        .iter()
+        .map(|at| (columns[*at].title.to_owned(), width_of(*at), Colour::Dim))
+        .collect();
+    line(style, &titles, &mut out);
+    for row in rows {
+        let cells: Vec<(String, usize, Colour)> = shown
+            .iter()
+            .map(|at| {
+                let text = style.words(&row[*at].text);
+                (
+                    style.cut(&text, width_of(*at)),
+                    width_of(*at),
+                    row[*at].colour,
+                )
+            })
+            .collect();
+        line(style, &cells, &mut out);
+        if let (true, Some(at), Some(width)) = (below, cut_at, style.width)
+            && row[at].text != "—"
+        {
+            let text = style.cut(&style.words(&row[at].text), width - 4);
+            out += &format!("    {}\n", style.paint(row[at].colour, &text));
+        }
+    }
+    out
+}
+
+fn line(style: &Style, cells: &[(String, usize, Colour)], out: &mut String) {
+    for (at, (text, width, colour)) in cells.iter().enumerate() {
+        *out += &style.paint(*colour, text);
+        if at + 1 < cells.len() {
+            let fill = (width + GAP).saturating_sub(columns_of(text));
+            out.extend(std::iter::repeat_n(' ', fill));
+        }
+    }
+    out.push('\n');
+}
