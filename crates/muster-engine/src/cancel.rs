@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_wire::{ExecutionId, RunId, Timestamp};
 
 use crate::effect::{Effects, Load, Reply, Write};
-use crate::ending::End;
+use crate::ending::{End, is_queued};
 use crate::engine::{Engine, Run};
 use crate::event::{Cancel, TreeCancel};
 use crate::execution::{Execution, Phase};
@@ -163,17 +163,17 @@ impl Engine {
                 self.adopt_queued(row);
             }
         }
-        let mut members: Vec<(u64, ExecutionId)> = self
+        // Queued ones first: the end of a running one must not start another of the same run.
+        let mut members: Vec<(bool, u64, ExecutionId)> = self
             .executions
             .values()
             .filter(|e| e.row.run == run)
-            .map(|e| (e.row.queue.seq, e.row.id.clone()))
+            .map(|e| (!is_queued(e), e.row.queue.seq, e.row.id.clone()))
             .collect();
         members.sort();
         let mut told = 0;
         let mut ended = Vec::with_capacity(members.len());
-        for (_, id) in members {
-            // The end of one may start another of the same run; it is among those to end.
+        for (_, _, id) in members {
             told += self.cancel_one(now, &id, &by, reason.as_deref(), out);
             ended.push(id);
         }

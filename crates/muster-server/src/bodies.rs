@@ -16,6 +16,8 @@ use crate::api::problem::Problem;
 pub const TOTAL_MAX: usize = 256 * 1024 * 1024;
 /// Bodies up to this size are not counted one by one: what is in flight is bounded elsewhere.
 pub const SMALL: usize = 64 * 1024;
+/// How much of a refused body is taken so that its sender sees the answer.
+const DISCARDED_MAX: usize = 256 * 1024 * 1024;
 /// Permits are handed out in pieces of this size.
 const PIECE: usize = 4 * 1024;
 
@@ -80,20 +82,24 @@ impl BodyRoom {
     {
         let hint = body.size_hint();
         let announced = announced(&hint);
-        if announced > limit as u64 {
-            return Err(NotRead::TooLarge(Bytes::new()));
-        }
         let mut held = Held::default();
-        if announced > SMALL as u64 {
-            self.grow(&mut held, announced as usize, patience).await?;
+        let end = if announced > limit as u64 {
+            Err(NotRead::TooLarge(start_of(&mut body).await))
+        } else {
+            if announced > SMALL as u64 {
+                self.grow(&mut held, announced as usize, patience).await?;
+            }
+            self.fill(&mut body, limit, patience, &mut held).await
+        };
+        if let Err(NotRead::TooLarge(_)) = &end {
+            discard(&mut body).await;
         }
-        self.fill(body, limit, patience, &mut held).await?;
-        Ok(held)
+        end.map(|()| held)
     }
 
     async fn fill<B>(
         &self,
-        mut body: B,
+        body: &mut B,
         limit: usize,
         patience: Patience,
         held: &mut Held,
@@ -158,6 +164,34 @@ impl Held {
         self.room
             .as_ref()
             .map_or(0, |room| room.num_permits() * PIECE)
+    }
+}
+
+/// The first piece of a body that will not be read.
+async fn start_of<B>(body: &mut B) -> Bytes
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let first = body
+        .frame()
+        .await
+        .and_then(|frame| frame.ok()?.into_data().ok());
+    let first = first.unwrap_or_default();
+    first.slice(..first.len().min(crate::dispatch::answer::KEPT_MAX))
+}
+
+/// Takes what still comes of a body that is refused, up to a bound: a sender whose connection
+/// is cut while it writes never sees the answer.
+async fn discard<B>(body: &mut B)
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let mut taken = 0;
+    while taken < DISCARDED_MAX {
+        match body.frame().await {
+            Some(Ok(frame)) => taken += frame.data_ref().map_or(0, Bytes::len),
+            Some(Err(_)) | None => return,
+        }
     }
 }
 

@@ -87,6 +87,11 @@ pub fn document() -> serde_json::Value {
     openapi::finish(&routes().split_for_parts().1)
 }
 
+/// Whether a route is one that the design names and that is not there yet.
+pub(crate) fn is_later(template: &str) -> bool {
+    later::LATER.iter().any(|(path, _)| *path == template)
+}
+
 /// The whole service: routes, documents, the answers for what is not there, and the guard.
 pub fn service(app: App) -> Router {
     let (router, document) = routes().split_for_parts();

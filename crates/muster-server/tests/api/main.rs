@@ -8,6 +8,7 @@ mod cancel;
 mod dispatch;
 mod execute;
 mod executions;
+mod faults;
 mod later;
 mod nodes;
 mod restart;
