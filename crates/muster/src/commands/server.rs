@@ -78,6 +78,8 @@ pub(crate) async fn start(config: Config) -> Outcome<Running> {
         .map_err(|error| match error {
             StartError::Listen(_, error) => cannot_listen(listen, &error),
             StartError::Store(error) => from_store(&error),
+            error @ StartError::Config(_) => Failure::new(Category::Validation, error.to_string()),
+            error @ StartError::Key(_) => Failure::new(Category::InternalError, error.to_string()),
         })
 }
 
