@@ -184,5 +184,5 @@ def test_a_connection_that_breaks_after_the_request_was_sent_is_never_sent_twice
     agent.start()
     id = answer.json()["execution_id"]
     assert plane.execution(id)["status"] == "failed"
-    attempts = plane.store.rows("select * from attempts where execution = ?", id)
+    attempts = plane.store.rows("select * from attempts_shown where execution = ?", id)
     assert len(attempts) == 1

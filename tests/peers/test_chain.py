@@ -18,7 +18,7 @@ def shared(module_world):
 
 def members(plane, run):
     """The executions of a run, oldest first."""
-    return plane.store.rows("select * from executions where run = ? order by created_at", run)
+    return plane.store.rows("select * from executions_shown where run = ? order by n", run)
 
 
 def test_a_three_level_chain_is_one_run_with_the_right_parents(shared):

@@ -29,7 +29,7 @@ def test_file_edits_under_ten_calls_a_second_fail_no_execution(world):
         PYTHONUNBUFFERED="1",
         PYTHONDONTWRITEBYTECODE="1",
     )
-    command = [binary(), "dev", "--listen", f"127.0.0.1:{plane.port}", "--data", str(plane.data)]
+    command = [binary(), "dev", "--port", str(plane.port), "--data", str(plane.data)]
     command += ["--", sys.executable, str(script)]
     plane.child = Child("dev", command, env=environment, cwd=folder)
     plane.past.append(plane.child)

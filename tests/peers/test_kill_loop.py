@@ -79,7 +79,7 @@ def test_every_acknowledged_id_ends_exactly_once_through_random_kills(world):
     assert not missing, f"acknowledged and lost: {missing[:5]} of {len(missing)}"
 
     ends = plane.store.rows(
-        "select execution, count(*) as n from events where kind in "
+        "select execution, count(*) as n from events_shown where kind in "
         "('execution.succeeded','execution.failed','execution.cancelled','execution.timed_out') "
         "group by execution"
     )

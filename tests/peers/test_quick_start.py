@@ -131,7 +131,7 @@ def test_a_cancel_is_final_at_once_and_the_agents_code_really_stops(shared, tmp_
     # The receipt says what the agent did about it.
     def receipt():
         return shared.plane.store.rows(
-            "select * from events where execution = ? and kind = 'execution.cancel_receipt'", id
+            "select * from events_shown where execution = ? and kind = 'execution.cancel_receipt'", id
         )
 
     until("a receipt of the cancel", receipt)

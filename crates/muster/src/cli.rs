@@ -131,8 +131,11 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Dev {
     /// Port of the plane, on 127.0.0.1.
-    #[arg(long, default_value_t = 8080)]
+    #[arg(long, default_value_t = 8080, conflicts_with = "listen")]
     pub(crate) port: u16,
+    /// Address and port, instead of --port.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
     /// Data directory.
     #[arg(long, value_name = "DIR", default_value = "./.muster")]
     pub(crate) data: PathBuf,

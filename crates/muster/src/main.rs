@@ -6,6 +6,8 @@ mod client;
 mod commands;
 mod dev;
 mod failure;
+#[cfg(test)]
+mod golden;
 mod out;
 mod settings;
 

@@ -35,4 +35,4 @@ class StoreReader:
 
     def executions(self):
         """Every execution row, by id."""
-        return {row["id"]: row for row in self.rows("select * from executions")}
+        return {row["id"]: row for row in self.rows("select * from executions_shown")}

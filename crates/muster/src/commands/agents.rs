@@ -45,10 +45,33 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Listing<NoFilter>) -> Outcom
     }
     let list = List {
         kind: "agents",
-        path: "/api/v1/nodes".to_owned(),
+        path: "/api/v1/nodes",
+        filter: Vec::new(),
+        limit: Some(AGENTS_MAX),
+        join: Some(with_queues),
         draw,
     };
     list::run(asking, &list, args.plain.watch).await
+}
+
+/// More agents are counted as "more".
+const AGENTS_MAX: u32 = 10_000;
+
+/// Slots and queue are the queues' to say.
+fn with_queues(items: &mut [Value], queues: &[Value]) {
+    for item in items {
+        let id = item::raw(item, &["id", "node_id"]);
+        let queue = queues
+            .iter()
+            .find(|queue| item::raw(queue, &["agent"]) == id);
+        if let (Some(item), Some(queue)) = (item.as_object_mut(), queue) {
+            for name in ["running", "cap", "queued", "waiting_callers", "held"] {
+                if let Some(value) = queue.get(name) {
+                    item.entry(name).or_insert_with(|| value.clone());
+                }
+            }
+        }
+    }
 }
 
 /// The list for people.
@@ -90,7 +113,7 @@ fn state(item: &Value) -> String {
 /// How many of its processes are well.
 fn instances(item: &Value) -> String {
     let Some(all) = item.get("instances").and_then(Value::as_array) else {
-        return String::new();
+        return item::text(item, &["instance_count"]).unwrap_or_default();
     };
     let here: Vec<_> = all
         .iter()
@@ -130,7 +153,7 @@ fn evidence(item: &Value, now: Timestamp) -> String {
     if let Some(said) = item::text(item, &["evidence", "why"]) {
         return said;
     }
-    match item::time(item, &["last_heartbeat", "beat_at"]) {
+    match item::time(item, &["last_heartbeat", "last_beat", "beat_at"]) {
         Some(at) => format!("beat {}", span::age(item::between(at, now))),
         None => "never heard".to_owned(),
     }
@@ -138,6 +161,10 @@ fn evidence(item: &Value, now: Timestamp) -> String {
 
 async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
     let (_, body) = resolve::get(asking, Noun::Agent, typed).await?;
+    let mut bodies = [body];
+    let queues = asking.client.get_json("/api/v1/queues").await?;
+    with_queues(&mut bodies, &Listed::of(queues).items);
+    let [body] = bodies;
     if asking.json {
         list::print_one("agent", &body);
         return Ok(0);
@@ -184,15 +211,25 @@ pub(super) fn text_of(style: &Style, agent: &Value, now: Timestamp) -> String {
             evidence(&instance, now),
         );
     }
+    // The registration has the schemas; the list of functions has the names.
+    let registered = agent
+        .get("registration")
+        .filter(|it| it.get("reasoners").is_some());
+    let described = registered.unwrap_or(agent);
     for (kind, name) in [
         ("reasoner", "reasoners"),
         ("skill", "skills"),
         ("function", "functions"),
     ] {
-        for function in list(name) {
-            let id = item::text(&function, &["id", "name"]).unwrap_or_default();
-            let kind = item::text(&function, &["kind"]).unwrap_or_else(|| kind.to_owned());
-            text += &format!("  {kind:10} {id} {}\n", fields_of(&function));
+        for function in described
+            .get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            let id = item::text(function, &["id", "name"]).unwrap_or_default();
+            let kind = item::text(function, &["kind", "type"]).unwrap_or_else(|| kind.to_owned());
+            text += &format!("  {kind:10} {id} {}\n", fields_of(function));
         }
     }
     style.words(&text)

@@ -10,7 +10,7 @@ use muster_wire::{Category, ErrorBody};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::progress::{Fields, Waited, Waiting, steps};
+use super::progress::{Fields, TREE_STEPS_MAX, Waited, Waiting, steps};
 use super::{Asking, item};
 use crate::cli::Call;
 use crate::client::encode;
@@ -113,7 +113,7 @@ async fn ended(
     let style = &asking.look.errors;
     if !args.quiet && !asking.json {
         let mut said = format!("{} {state} {took}", args.target);
-        if let Ok((steps, _)) = steps(asking, run).await
+        if let Ok((steps, _)) = steps(asking, run, TREE_STEPS_MAX).await
             && steps.len() > 1
         {
             said += &format!(", {}", tree::counts(&steps));

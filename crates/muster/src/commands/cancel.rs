@@ -49,7 +49,7 @@ fn sentence(receipt: &Value, tree: bool) -> String {
             .map(|all| all.len() as u64)
     });
     let mut said = match (tree, ended) {
-        (true, Some(n)) => format!("cancelled: {n} ended, and the run takes no more"),
+        (true, Some(n)) => format!("cancelled: {n} ended in one commit, and the run takes no more"),
         (true, None) => "cancelled: the run takes no more".to_owned(),
         (false, _) => "cancelled".to_owned(),
     };

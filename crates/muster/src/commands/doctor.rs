@@ -106,7 +106,7 @@ async fn look(asking: &Asking<'_>) -> Vec<Check> {
         ),
     }
     if let Ok(health) = asking.client.get_json("/api/v1/health").await {
-        checks.extend(duties(&health));
+        checks.extend(problems(&health));
     }
     if let Ok(hold) = asking.client.get_json("/api/v1/hold").await
         && hold.get("held").and_then(Value::as_bool) == Some(true)
@@ -167,14 +167,8 @@ fn version(system: &Value) -> Check {
 fn room(system: &Value) -> Check {
     let store = system.get("store").unwrap_or(system);
     let free = item::number(store, &["free_bytes", "free", "disk_free_bytes"]);
-    let is_full = store.get("full").and_then(Value::as_bool) == Some(true);
+
     match free {
-        Some(free) if is_full => check(
-            "store",
-            Verdict::Failed,
-            format!("full: {} free", span::bytes(free)),
-        )
-        .hint("new work is refused until there is room: free some, or lower store.min_free"),
         Some(free) if free < ROOM_LOW => check(
             "store",
             Verdict::Warn,
@@ -195,14 +189,8 @@ fn room(system: &Value) -> Check {
 }
 
 fn files(system: &Value) -> Check {
-    let of = system
-        .get("files")
-        .or_else(|| system.get("process"))
-        .unwrap_or(system);
-    match item::number(
-        of,
-        &["limit", "fd_limit", "open_files_limit", "open_files_max"],
-    ) {
+    let of = system.get("process").unwrap_or(system);
+    match item::number(of, &["max_fds"]) {
         Some(limit) if limit < FILES_LOW => {
             check("files", Verdict::Warn, format!("at most {limit} open"))
                 .hint("raise it: ulimit -n, or LimitNOFILE= in the unit")
@@ -212,38 +200,22 @@ fn files(system: &Value) -> Check {
             Verdict::Fine,
             format!("at most {} open", span::number(limit)),
         ),
-        None => {
-            let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
-            let shown = limit.map_or_else(|| "no limit".to_owned(), span::number);
-            check(
-                "files",
-                Verdict::Unknown,
-                format!("the plane does not say; on this machine {shown}"),
-            )
-        }
+        // The field is absent where there is no limit; without any of them nothing is known.
+        None if of.get("open_fds").is_some() => check("files", Verdict::Fine, "no limit"),
+        None => check("files", Verdict::Unknown, "the plane does not say"),
     }
 }
 
-fn duties(health: &Value) -> Vec<Check> {
-    let late: Vec<String> = health
-        .get("duties")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter(|duty| duty.get("late").and_then(Value::as_bool) == Some(true))
-        .filter_map(|duty| item::text(duty, &["name", "duty", "id"]))
-        .collect();
-    match late.is_empty() {
-        true => Vec::new(),
-        false => vec![
-            check(
-                "duties",
-                Verdict::Warn,
-                format!("late: {}", late.join(", ")),
-            )
-            .hint("see the plane's log; they run again by themselves"),
-        ],
-    }
+/// What the plane itself says is not as it should be: late duties, a full store, a hold.
+fn problems(health: &Value) -> Vec<Check> {
+    let Some(problems) = health.get("problems").and_then(Value::as_array) else {
+        return Vec::new();
+    };
+    problems
+        .iter()
+        .filter_map(Value::as_str)
+        .map(|problem| check("health", Verdict::Warn, problem))
+        .collect()
 }
 
 fn agents(listed: &Listed) -> Vec<Check> {

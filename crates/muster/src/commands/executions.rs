@@ -2,14 +2,14 @@
 
 use muster_server::config::Span;
 use muster_wire::{Category, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::list::{List, Listed};
 use super::progress::Fields;
 use super::resolve::{self, Noun};
 use super::{Asking, item, list};
 use crate::cli::{ExecutionFilter, Listing, Show};
-use crate::client::{encode, query};
+use crate::client::encode;
 use crate::failure::{Failure, Outcome};
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
 use crate::out::{self, Colour, Style, execution_mark, id, payload, span};
@@ -46,30 +46,66 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Listing<ExecutionFilter>) ->
     if let Some(Show::Show { id, .. }) = &args.show {
         return show(asking, id).await;
     }
-    let path = path_of(asking, &args.filter).await?;
     let list = List {
         kind: "executions",
-        path,
+        path: "/api/v1/executions",
+        filter: asked(asking, &args.filter).await?,
+        limit: Some(args.filter.limit),
+        join: Some(say_what_queued_ones_wait_for),
         draw,
     };
     list::run(asking, &list, args.plain.watch).await
 }
 
-async fn path_of(asking: &Asking<'_>, filter: &ExecutionFilter) -> Outcome<String> {
+/// The list does not say what a queued execution waits for; its agent's queue does.
+fn say_what_queued_ones_wait_for(items: &mut [Value], queues: &[Value]) {
+    for item in items {
+        if item::state(item) != "queued" || item.get("wait").is_some() {
+            continue;
+        }
+        let agent = item::raw(item, &["agent", "node_id"]);
+        let queue = queues
+            .iter()
+            .find(|queue| item::raw(queue, &["agent"]) == agent);
+        if let (Some(wait), Some(item)) = (queue.and_then(wait_of), item.as_object_mut()) {
+            item.insert("wait".to_owned(), wait);
+        }
+    }
+}
+
+/// Why something waits in a queue.
+pub(super) fn wait_of(queue: &Value) -> Option<Value> {
+    let (running, cap) = (
+        item::number(queue, &["running"])?,
+        item::number(queue, &["cap"]),
+    );
+    if queue.get("held").and_then(Value::as_bool) == Some(true) {
+        return Some(json!({"cause": "hold"}));
+    }
+    match cap {
+        Some(cap) if running >= cap => {
+            Some(json!({"cause": "agent_full", "holders": running, "cap": cap}))
+        }
+        _ => None,
+    }
+}
+
+async fn asked(
+    asking: &Asking<'_>,
+    filter: &ExecutionFilter,
+) -> Outcome<Vec<(&'static str, Option<String>)>> {
     let run = match &filter.run {
         Some(run) => Some(resolve::id(asking, Noun::Run, run).await?),
         None => None,
     };
     let states = (!filter.state.is_empty()).then(|| filter.state.join(","));
-    let query = query(&[
-        ("state", states),
+    Ok(vec![
+        ("status", states),
         ("agent", filter.agent.clone()),
         ("function", filter.function.clone()),
-        ("run", run),
+        ("run_id", run),
         ("since", since(filter.since.as_deref())?),
-        ("limit", Some(filter.limit.to_string())),
-    ]);
-    Ok(format!("/api/v1/executions{query}"))
+    ])
 }
 
 /// A moment from `2h` or from a time.
@@ -146,7 +182,10 @@ async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
         Some(input) => Some(input.to_owned()),
         None => asking
             .client
-            .get(&format!("/api/v1/executions/{}/input", encode(&whole)))
+            .get(&format!(
+                "/api/v1/executions/{}/payload/input",
+                encode(&whole)
+            ))
             .await
             .ok()
             .map(|answer| String::from_utf8_lossy(&answer.body).into_owned()),

@@ -46,7 +46,10 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Keys) -> Outcome<u8> {
         KeysCommand::List => {
             let list = List {
                 kind: "keys",
-                path: "/api/v1/keys".to_owned(),
+                path: "/api/v1/keys",
+                filter: Vec::new(),
+                limit: None,
+                join: None,
                 draw,
             };
             list::run(asking, &list, false).await

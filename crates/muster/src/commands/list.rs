@@ -6,6 +6,7 @@ use muster_wire::Timestamp;
 use serde_json::{Value, json};
 
 use super::Asking;
+use crate::client::query;
 use crate::failure::Outcome;
 use crate::out::{self, Style};
 
@@ -14,7 +15,13 @@ pub(super) struct List {
     /// What its items are.
     pub(super) kind: &'static str,
     /// Where it is.
-    pub(super) path: String,
+    pub(super) path: &'static str,
+    /// What is asked for.
+    pub(super) filter: Vec<(&'static str, Option<String>)>,
+    /// How many items at most; `None` for lists that have no pages.
+    pub(super) limit: Option<u32>,
+    /// What the queues know of the items.
+    pub(super) join: Option<fn(&mut [Value], &[Value])>,
     /// Draws it for people.
     pub(super) draw: fn(&Style, &Listed) -> String,
 }
@@ -30,6 +37,8 @@ pub(super) struct Listed {
     pub(super) next_cursor: Value,
 }
 
+/// The longest page that a plane gives.
+const PAGE_MAX: usize = 500;
 /// Changes come in bursts; a list is asked for again when they pause.
 const SETTLE: Duration = Duration::from_millis(250);
 /// Ages tick though nothing changes.
@@ -119,7 +128,49 @@ pub(super) async fn run(asking: &Asking<'_>, list: &List, watch: bool) -> Outcom
 }
 
 async fn fetch(asking: &Asking<'_>, list: &List) -> Outcome<Listed> {
-    Ok(Listed::of(asking.client.get_json(&list.path).await?))
+    let mut listed = pages(asking, list.path, &list.filter, list.limit).await?;
+    if let Some(join) = list.join {
+        let queues = asking.client.get_json("/api/v1/queues").await?;
+        join(&mut listed.items, &Listed::of(queues).items);
+    }
+    Ok(listed)
+}
+
+/// Reads a list to its end, or to so many items.
+pub(super) async fn pages(
+    asking: &Asking<'_>,
+    path: &str,
+    filter: &[(&'static str, Option<String>)],
+    limit: Option<u32>,
+) -> Outcome<Listed> {
+    let mut all: Option<Listed> = None;
+    loop {
+        let have = all.as_ref().map_or(0, |all| all.items.len());
+        let page = limit.map(|limit| (limit as usize).saturating_sub(have).min(PAGE_MAX));
+        let cursor = all
+            .as_ref()
+            .and_then(|all| all.next_cursor.as_str().map(str::to_owned));
+        let mut asked = filter.to_vec();
+        asked.push(("limit", page.map(|page| page.to_string())));
+        asked.push(("cursor", cursor));
+        let body = asking
+            .client
+            .get_json(&format!("{path}{}", query(&asked)))
+            .await?;
+        let listed = Listed::of(body);
+        let all = match &mut all {
+            None => all.insert(listed),
+            Some(all) => {
+                all.items.extend(listed.items);
+                all.next_cursor = listed.next_cursor;
+                all
+            }
+        };
+        let is_full = limit.is_some_and(|limit| all.items.len() >= limit as usize);
+        if all.next_cursor.is_null() || is_full {
+            return Ok(all.clone());
+        }
+    }
 }
 
 fn print(asking: &Asking<'_>, list: &List, listed: &Listed) {

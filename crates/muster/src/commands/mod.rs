@@ -107,3 +107,43 @@ pub(crate) fn confirm(question: &str, yes: bool) -> Outcome<bool> {
     std::io::stdin().lock().read_line(&mut line)?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
+
+/// The drawings for people, for the golden files.
+#[cfg(test)]
+pub(crate) mod drawn {
+    use muster_wire::Timestamp;
+    use serde_json::Value;
+
+    use super::list::Listed;
+    use super::{agents, executions, progress, queues, runs, why as why_command};
+    use crate::out::{Style, id, tree as trees};
+
+    pub(crate) fn executions(style: &Style, body: Value) -> String {
+        executions::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn runs(style: &Style, body: Value) -> String {
+        runs::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn agents(style: &Style, body: Value) -> String {
+        agents::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn agent(style: &Style, body: &Value) -> String {
+        agents::text_of(style, body, Timestamp::ZERO)
+    }
+    pub(crate) fn queues(style: &Style, body: Value) -> String {
+        queues::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn why(style: &Style, body: &Value) -> String {
+        why_command::text_of(style, body)
+    }
+    pub(crate) fn tree(style: &Style, body: Value, rows_max: usize) -> String {
+        let run = body["run_id"].as_str().unwrap_or_default().to_owned();
+        let listed = Listed::of(body);
+        let steps: Vec<_> = listed
+            .items
+            .iter()
+            .map(|item| progress::step(item, listed.as_of))
+            .collect();
+        trees::draw(style, &steps, &id::short(&run, style.ellipsis()), rows_max)
+    }
+}

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::list::Listed;
+use super::list::{Listed, pages};
 use super::{Asking, item};
 use crate::client::{Answer, EventStream, encode, query};
 use crate::failure::{Failure, Outcome};
@@ -20,7 +20,8 @@ use crate::out::{self, Colour, id};
 const REDRAW: Duration = Duration::from_millis(100);
 /// Ages tick though nothing happens; a lost wake-up is noticed by then as well.
 const TICK: Duration = Duration::from_secs(1);
-const TREE_STEPS_MAX: usize = 2_000;
+/// A live tree is drawn of so many steps.
+pub(super) const TREE_STEPS_MAX: u32 = 2_000;
 
 /// What is waited for.
 pub(super) struct Waiting<'a> {
@@ -132,7 +133,7 @@ impl Waiting<'_> {
         if self.quiet || self.asking.json || !style.redraws {
             return;
         }
-        let Ok((steps, _)) = steps(self.asking, self.run).await else {
+        let Ok((steps, _)) = steps(self.asking, self.run, TREE_STEPS_MAX).await else {
             return;
         };
         let short = id::short(self.run, style.ellipsis());
@@ -191,9 +192,13 @@ fn is_away(failure: &Failure) -> bool {
 }
 
 /// The steps of a run, root first, and the answer they came in.
-pub(super) async fn steps(asking: &Asking<'_>, run: &str) -> Outcome<(Vec<Step>, Listed)> {
-    let path = format!("/api/v1/runs/{}/steps?limit={TREE_STEPS_MAX}", encode(run));
-    let listed = Listed::of(asking.client.get_json(&path).await?);
+pub(super) async fn steps(
+    asking: &Asking<'_>,
+    run: &str,
+    at_most: u32,
+) -> Outcome<(Vec<Step>, Listed)> {
+    let path = format!("/api/v1/runs/{}/steps", encode(run));
+    let listed = pages(asking, &path, &[], Some(at_most)).await?;
     let steps = listed
         .items
         .iter()

@@ -41,7 +41,10 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Quarantine) -> Outcome<u8> {
         QuarantineCommand::List => {
             let list = List {
                 kind: "quarantine",
-                path: "/api/v1/quarantine".to_owned(),
+                path: "/api/v1/quarantine",
+                filter: Vec::new(),
+                limit: None,
+                join: None,
                 draw,
             };
             list::run(asking, &list, false).await

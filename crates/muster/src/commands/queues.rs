@@ -28,7 +28,7 @@ const COLUMNS: &[Column] = &[
         give: Give::Drop(1),
     },
     Column {
-        title: "LAST STARTS",
+        title: "STARTS",
         give: Give::Drop(0),
     },
     Column {
@@ -41,7 +41,10 @@ const COLUMNS: &[Column] = &[
 pub(super) async fn run(asking: &Asking<'_>, args: &Plain) -> Outcome<u8> {
     let list = List {
         kind: "queues",
-        path: "/api/v1/queues".to_owned(),
+        path: "/api/v1/queues",
+        filter: Vec::new(),
+        limit: None,
+        join: None,
         draw,
     };
     list::run(asking, &list, args.watch).await
@@ -50,7 +53,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Plain) -> Outcome<u8> {
 /// The list for people.
 pub(super) fn draw(style: &Style, listed: &Listed) -> String {
     if listed.items.is_empty() {
-        return "nothing waits\n".to_owned();
+        return "no agent has registered, so nothing waits\n".to_owned();
     }
     let rows: Vec<Vec<Cell>> = listed
         .items
@@ -63,9 +66,12 @@ pub(super) fn draw(style: &Style, listed: &Listed) -> String {
 fn row(item: &Value, now: Timestamp) -> Vec<Cell> {
     let cap = item::number(item, &["cap"]).filter(|cap| *cap > 0);
     let running = item::number(item, &["running", "held", "slots_held"]);
-    let oldest = item::time(item, &["oldest_at", "oldest"])
-        .map(|at| span::age(item::between(at, now)))
-        .or_else(|| item::number(item, &["oldest_ms", "oldest_age_ms"]).map(ms));
+    let waiting = [&["queued"][..], &["waiting_callers"]]
+        .iter()
+        .filter_map(|names| item::number(item, names))
+        .reduce(|queued, callers| queued + callers);
+    let oldest = item::time(item, &["oldest_queued_at", "oldest_at"])
+        .map(|at| span::age(item::between(at, now)));
     vec![
         Cell::new(item::text(item, &["agent", "agent_id", "id"]).unwrap_or_default()),
         Cell::new(match (running, cap) {
@@ -73,25 +79,35 @@ fn row(item: &Value, now: Timestamp) -> Vec<Cell> {
             (Some(running), None) => format!("{running}/no cap"),
             (None, _) => String::new(),
         }),
-        Cell::new(
-            item::number(item, &["depth", "waiting", "queued"])
-                .map_or_else(String::new, span::number),
-        ),
+        Cell::new(waiting.map_or_else(String::new, span::number)),
         Cell::new(oldest.unwrap_or_default()),
-        Cell::new(
-            item::number(
-                item,
-                &["starts_in_ms", "last_starts_in_ms", "estimated_start_ms"],
-            )
-            .map_or_else(String::new, |n| format!("≈ {}", ms(n))),
-        ),
-        Cell::new(
-            item::text(item, &["held_up_by", "cause", "why"])
-                .map_or_else(String::new, |c| c.replace('_', " ")),
-        ),
+        Cell::new(rate(item)),
+        Cell::new(held_up_by(item, waiting)),
     ]
 }
 
-fn ms(n: u64) -> String {
-    span::age(i64::try_from(n).unwrap_or(i64::MAX))
+fn rate(item: &Value) -> String {
+    match item.get("starts_per_minute").and_then(Value::as_f64) {
+        Some(rate) if rate >= 10.0 => format!("{rate:.0}/min"),
+        Some(rate) => format!("{rate:.1}/min"),
+        None => String::new(),
+    }
+}
+
+fn held_up_by(item: &Value, waiting: Option<u64>) -> String {
+    if item.get("held").and_then(Value::as_bool) == Some(true) {
+        return "a hold: muster unhold".to_owned();
+    }
+    let absorbed = item::number(item, &["absorbed"]).unwrap_or(0);
+    if absorbed > 0 {
+        return format!("its restart, {absorbed} wait for it");
+    }
+    match (
+        waiting,
+        item::number(item, &["running"]),
+        item::number(item, &["cap"]),
+    ) {
+        (Some(1..), Some(running), Some(cap)) if running >= cap => format!("cap {cap}"),
+        _ => String::new(),
+    }
 }

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out::id::Pattern;
 
 /// How many of the newest are looked through.
-const LOOKED_AT: usize = 1_000;
+const LOOKED_AT: usize = 500;
 const SHOWN: usize = 10;
 
 /// What is looked for.
@@ -44,7 +44,7 @@ impl Noun {
 
     fn list(self, part: Option<&str>) -> String {
         let part = part
-            .map(|part| format!("&id={}", encode(part)))
+            .map(|part| format!("&q={}", encode(part)))
             .unwrap_or_default();
         match self {
             Noun::Execution => format!("/api/v1/executions?limit={LOOKED_AT}{part}"),

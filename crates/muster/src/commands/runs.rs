@@ -8,7 +8,7 @@ use super::list::{List, Listed};
 use super::resolve::{self, Noun};
 use super::{Asking, item, list, progress};
 use crate::cli::{Listing, RunFilter, Show};
-use crate::client::query;
+
 use crate::failure::Outcome;
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
 use crate::out::{self, Style, span, tree};
@@ -44,24 +44,28 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
+/// More steps of a run are not read; said when there are.
+const STEPS_SHOWN_MAX: u32 = 20_000;
+
 /// Lists, or shows one as a tree.
 pub(super) async fn run(asking: &Asking<'_>, args: &Listing<RunFilter>) -> Outcome<u8> {
     if let Some(Show::Show { id, .. }) = &args.show {
         return show(asking, id).await;
     }
     let filter = &args.filter;
-    let query = query(&[
-        (
-            "state",
-            (!filter.state.is_empty()).then(|| filter.state.join(",")),
-        ),
-        ("agent", filter.agent.clone()),
-        ("since", since(filter.since.as_deref())?),
-        ("limit", Some(filter.limit.to_string())),
-    ]);
     let list = List {
         kind: "runs",
-        path: format!("/api/v1/runs{query}"),
+        path: "/api/v1/runs",
+        filter: vec![
+            (
+                "status",
+                (!filter.state.is_empty()).then(|| filter.state.join(",")),
+            ),
+            ("agent", filter.agent.clone()),
+            ("since", since(filter.since.as_deref())?),
+        ],
+        limit: Some(filter.limit),
+        join: None,
         draw,
     };
     list::run(asking, &list, args.plain.watch).await
@@ -103,7 +107,7 @@ fn row(style: &Style, item: &Value, now: Timestamp) -> Vec<Cell> {
 /// `28, 2 failed`.
 fn steps_of(item: &Value) -> String {
     let counts = item.get("counts").and_then(Value::as_object);
-    let total = item::number(item, &["steps", "size", "members"]).or_else(|| {
+    let total = item::number(item, &["executions", "steps", "size"]).or_else(|| {
         let counts = counts?;
         Some(counts.values().filter_map(Value::as_u64).sum())
     });
@@ -120,13 +124,16 @@ fn steps_of(item: &Value) -> String {
 
 async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
     let (id, _) = resolve::get(asking, Noun::Run, typed).await?;
-    let (steps, listed) = progress::steps(asking, &id).await?;
+    let (steps, listed) = progress::steps(asking, &id, STEPS_SHOWN_MAX).await?;
     if asking.json {
         out::data(&listed.envelope("steps").to_string());
         return Ok(0);
     }
     let style = &asking.look.data;
     out::data_raw(&tree::draw(style, &steps, &id, usize::MAX));
+    if !listed.next_cursor.is_null() {
+        out::talk("the run has more steps than are read here");
+    }
     if steps.len() > 1 {
         out::talk(&tree::counts(&steps));
     }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use muster_server::config::{Config, Durability};
 use muster_server::plane::StartError;
@@ -10,6 +11,7 @@ use muster_server::{Plane, Running};
 use muster_store::sqlite::{Options, SqliteStore};
 use muster_store::{StoreError, Stores};
 use muster_wire::Category;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
@@ -71,14 +73,28 @@ async fn serve(config: Config) -> Outcome<u8> {
 
 /// Opens the store and starts the plane, with errors that say what to do.
 pub(crate) async fn start(config: Config) -> Outcome<Running> {
+    let given = given_socket()?;
     let stores = open(&config)?;
-    let listen = config.server.listen;
-    Plane::start(config, stores)
-        .await
-        .map_err(|error| match error {
-            StartError::Listen(_, error) => cannot_listen(listen, &error),
-            StartError::Store(error) => from_store(&error),
-        })
+    let started = match given {
+        Some(listener) => Plane::start_on(listener, config, stores).await,
+        None => Plane::start(config, stores).await,
+    };
+    started.map_err(|error| match error {
+        StartError::Listen(address, error) => cannot_listen(address, &error),
+        StartError::Store(error) => from_store(&error),
+        error @ StartError::Config(_) => Failure::new(Category::Validation, error.to_string()),
+        error @ StartError::Key(_) => Failure::new(Category::InternalError, error.to_string()),
+    })
+}
+
+/// The socket that a supervisor hands over (`LISTEN_FDS`), so that a restart queues connections
+/// instead of refusing them.
+fn given_socket() -> Outcome<Option<TcpListener>> {
+    let Some(listener) = listenfd::ListenFd::from_env().take_tcp_listener(0)? else {
+        return Ok(None);
+    };
+    listener.set_nonblocking(true)?;
+    Ok(Some(TcpListener::from_std(listener)?))
 }
 
 fn open(config: &Config) -> Outcome<Stores> {
@@ -170,7 +186,11 @@ fn from_store(error: &StoreError) -> Failure {
 pub(crate) struct Stop {
     terminate: Signal,
     interrupt: Signal,
+    last: Option<Instant>,
 }
+
+/// Whoever signals a process and then its group means one signal.
+const SAME_SIGNAL: Duration = Duration::from_millis(300);
 
 impl Stop {
     /// Takes the signals over.
@@ -178,14 +198,21 @@ impl Stop {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            last: None,
         })
     }
 
     /// The name of the next one.
     pub(crate) async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+        loop {
+            let name = tokio::select! {
+                _ = self.terminate.recv() => "SIGTERM",
+                _ = self.interrupt.recv() => "SIGINT",
+            };
+            let before = self.last.replace(Instant::now());
+            if before.is_none_or(|before| before.elapsed() > SAME_SIGNAL) {
+                return name;
+            }
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
             ("agent", args.agent.clone()),
             ("run", run.clone()),
             ("execution", execution.clone()),
-            ("from", from.clone()),
+            ("cursor", from.clone()),
         ]);
         let following = async {
             let mut events = asking
@@ -45,6 +45,10 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
             back_off = BACK_OFF_FIRST;
             loop {
                 let event = events.next().await?;
+                if event.name.as_deref() == Some("end") {
+                    // It stops; the connection ends next.
+                    continue;
+                }
                 show(asking, &event);
                 if let Some(id) = event.id {
                     from = Some(id);
@@ -81,6 +85,17 @@ fn show(asking: &Asking<'_>, event: &StreamEvent) {
         out::data(&event.data);
         return;
     }
+    match event.name.as_deref() {
+        Some("reset") => {
+            out::talk("that position is gone by retention; the oldest events follow");
+            return;
+        }
+        Some("gap") => {
+            out::talk("slow reader: what was missed follows from the store");
+            return;
+        }
+        _ => {}
+    }
     match serde_json::from_str::<Value>(&event.data) {
         Ok(body) => out::data(&line(&asking.look.data, event.name.as_deref(), &body)),
         Err(_) => out::data(&out::clean(&event.data)),
@@ -110,7 +125,13 @@ fn line(style: &Style, name: Option<&str>, event: &Value) -> String {
     };
     let id = item::text(
         event,
-        &["execution_id", "execution", "instance", "run_id", "run"],
+        &[
+            "execution_id",
+            "execution",
+            "instance",
+            "instance_id",
+            "run_id",
+        ],
     )
     .unwrap_or_default();
     let mut parts = vec![

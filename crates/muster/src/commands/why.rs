@@ -68,15 +68,20 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
     };
     text += &format!("{shape}{}\n", style.paint(Colour::Bold, &verdict));
 
-    let facts: Vec<(String, String, String)> = list("facts")
+    // Stored events are facts; an open fact of the plane's own may stand beside them.
+    let all: Vec<Value> = ["facts", "evidence"]
+        .iter()
+        .flat_map(|name| list(name))
+        .collect();
+    let facts: Vec<(String, String, String)> = all
         .iter()
         .map(|fact| {
             let age = item::time(fact, &["at"]).map_or_else(
                 || "—".to_owned(),
                 |at| span::duration(item::between(at, as_of)),
             );
-            let by = item::text(fact, &["by"]).unwrap_or_default();
-            let mut said = item::text(fact, &["text"]).unwrap_or_default();
+            let by = item::text(fact, &["by"]).unwrap_or_else(|| "plane".to_owned());
+            let mut said = said_by(fact);
             if let Some(value) = item::text(fact, &["value"]) {
                 said += &format!(" {value}");
             }
@@ -98,17 +103,14 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
         text += &format!("  {age:>age_width$}  {by:by_width$}  {said}\n");
     }
 
-    if let Some(rule) = why.get("rule").filter(|rule| rule.is_object()) {
-        text += &labelled(
-            style,
-            "rule",
-            &item::text(rule, &["text"]).unwrap_or_default(),
-        );
+    let rule = item::text(why, &["rule"]).or_else(|| item::text(why.get("rule")?, &["text"]));
+    if let Some(rule) = rule {
+        text += &labelled(style, "rule", &rule);
     }
     let next: Vec<String> = list("next")
         .iter()
         .map(|next| {
-            let said = item::text(next, &["text"]).unwrap_or_default();
+            let said = item::text(next, &["text", "what"]).unwrap_or_default();
             match item::time(next, &["at"]).map(|at| item::between(as_of, at)) {
                 Some(ms) if ms >= 0 => format!("in {}: {said}", span::duration(ms)),
                 Some(ms) => format!("due {} ago: {said}", span::age(-ms)),
@@ -120,7 +122,7 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
         text += &labelled(style, "next", &next.join(" · "));
     }
     for change in list("changes") {
-        let said = item::text(&change, &["text"]).unwrap_or_default();
+        let said = item::text(&change, &["text", "what"]).unwrap_or_default();
         let command = item::text(&change, &["command"]);
         let line = command.map_or(said.clone(), |command| format!("{said}: {command}"));
         text += &labelled(style, "or", &line);
@@ -138,6 +140,30 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
         text += &labelled(style, "not", &out_ruled.join(" · "));
     }
     style.words(&text)
+}
+
+/// A fact in words: its own, or the event's kind with what it names.
+fn said_by(fact: &Value) -> String {
+    let text = item::text(fact, &["text", "evidence"]);
+    let Some(kind) = item::text(fact, &["type", "kind", "state"]) else {
+        return text.unwrap_or_default();
+    };
+    let mut said = kind;
+    if let Some(instance) = item::text(fact, &["instance_id", "instance"]) {
+        said += &format!(" {instance}");
+    }
+    if let Some(attempt) = item::number(fact, &["attempt"]).filter(|n| *n > 1) {
+        said += &format!(", attempt {attempt}");
+    }
+    let more = [
+        item::text(fact, &["error_category"]),
+        item::text(fact, &["status_reason", "reason"]),
+        text,
+    ];
+    for more in more.into_iter().flatten() {
+        said += &format!(": {more}");
+    }
+    said
 }
 
 fn labelled(style: &Style, label: &str, said: &str) -> String {

@@ -37,8 +37,14 @@ pub(crate) fn run(args: Dev, look: &Look) -> Outcome<u8> {
     let mut sources = Sources::of_this_process(args.config.clone());
     let data = args.data.display().to_string();
     sources.flags.push(("--data", "store.data", data));
-    let listen = format!("127.0.0.1:{}", args.port);
-    sources.flags.push(("--port", "server.listen", listen));
+    sources.flags.push(match &args.listen {
+        Some(listen) => ("--listen", "server.listen", listen.clone()),
+        None => (
+            "--port",
+            "server.listen",
+            format!("127.0.0.1:{}", args.port),
+        ),
+    });
     let mut loaded = sources.load()?;
     let is_ci = std::env::var_os("CI").is_some();
     loaded.config.origin = PlaneOrigin(if is_ci { Origin::Ci } else { Origin::Dev });
@@ -64,15 +70,14 @@ pub(crate) fn run(args: Dev, look: &Look) -> Outcome<u8> {
 }
 
 fn say_what_to_do(failure: Failure, args: &Dev) -> Failure {
-    let port = args.port;
     let message = failure.body.message.clone();
-    if message.contains("cannot listen") {
+    if message.contains("cannot listen") && args.listen.is_none() {
         return failure.hint(format!(
-            "something listens on port {port} already; if it is a muster, use it, or take another port: muster dev --port {}",
-            port.checked_add(1).unwrap_or(8090)
+            "something listens there already; if it is a muster, use it, or take another port: muster dev --port {}",
+            args.port.checked_add(1).unwrap_or(8090)
         ));
     }
-    if failure.body.error_category == Category::Conflict {
+    if message.contains("in use by another muster") {
         return failure.hint(
             "stop the other one, or give this one a directory of its own: muster dev --port 8081 --data DIR",
         );
@@ -379,9 +384,10 @@ impl Session {
 
 /// Finds a function's schema in an agent's document and makes an input of it.
 fn sample(node: &Value, function: &str) -> Value {
-    let schema = ["reasoners", "skills", "functions"]
+    let registration = node.get("registration").unwrap_or(node);
+    let schema = ["reasoners", "skills"]
         .iter()
-        .filter_map(|list| node.get(list)?.as_array())
+        .filter_map(|list| registration.get(list)?.as_array())
         .flatten()
         .find(|entry| {
             ["id", "name"]

@@ -48,7 +48,7 @@ impl Cell {
 }
 
 /// The least that is left of the column that explains before it gets a line of its own.
-const EXPLAIN_MIN: usize = 20;
+const EXPLAIN_MIN: usize = 28;
 const GAP: usize = 2;
 
 /// Draws a table, each line with its end.

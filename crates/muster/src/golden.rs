@@ -1,0 +1,121 @@
+//! What people see, from fixed answers of a plane: at 60, 80 and 120 columns, in a pipe, with
+//! colour, and without UTF-8. The files are in `snapshots/`.
+
+use serde_json::Value;
+
+use crate::commands::drawn;
+use crate::out::Style;
+
+fn style(width: Option<usize>, colour: bool, unicode: bool) -> Style {
+    Style {
+        colour,
+        unicode,
+        width,
+        redraws: false,
+    }
+}
+
+fn fixture(name: &str) -> Value {
+    let path = format!("{}/tests/fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Draws a fixture in every way and keeps it in one file.
+fn keep(name: &str, draw: impl Fn(&Style) -> String) {
+    let mut all = String::new();
+    for (title, style) in [
+        ("60 columns", style(Some(60), false, true)),
+        ("80 columns", style(Some(80), false, true)),
+        ("120 columns", style(Some(120), false, true)),
+        ("a pipe", style(None, false, true)),
+        ("80 columns, colour", style(Some(80), true, true)),
+        ("80 columns, no UTF-8", style(Some(80), false, false)),
+    ] {
+        let text = draw(&style);
+        if let Some(width) = style.width {
+            for line in text.lines() {
+                let plain = without_colour(line);
+                let columns = crate::out::style::columns_of(&plain);
+                assert!(
+                    columns <= width.max(longest_word(&plain)),
+                    "{name}, {title}: {columns} columns\n{line}"
+                );
+            }
+        }
+        if !style.unicode {
+            assert!(text.is_ascii(), "{name}: not ASCII\n{text}");
+        }
+        assert_eq!(style.colour, text.contains("\u{1b}["), "{name}, {title}");
+        all += &format!("== {title}\n{}\n", text.replace('\u{1b}', "␛"));
+    }
+    insta::assert_snapshot!(name, all);
+}
+
+fn without_colour(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find("\u{1b}[") {
+        out += &rest[..at];
+        rest = rest[at..].split_once('m').map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+/// Ids, targets and sentences of the plane are not cut: a line may be as long as it needs.
+fn longest_word(line: &str) -> usize {
+    if line.starts_with("  ")
+        || line.starts_with("rule")
+        || line.starts_with("or")
+        || line.starts_with("not")
+        || line.starts_with("next")
+    {
+        return usize::MAX;
+    }
+    0
+}
+
+#[test]
+fn executions() {
+    keep("executions", |style| {
+        drawn::executions(style, fixture("executions"))
+    });
+}
+
+#[test]
+fn runs() {
+    keep("runs", |style| drawn::runs(style, fixture("runs")));
+}
+
+#[test]
+fn agents() {
+    keep("agents", |style| drawn::agents(style, fixture("agents")));
+}
+
+#[test]
+fn agent() {
+    keep("agent", |style| drawn::agent(style, &fixture("agent")));
+}
+
+#[test]
+fn queues() {
+    keep("queues", |style| drawn::queues(style, fixture("queues")));
+}
+
+#[test]
+fn why() {
+    keep("why", |style| drawn::why(style, &fixture("why")));
+}
+
+#[test]
+fn tree() {
+    keep("tree", |style| drawn::tree(style, fixture("steps"), 20));
+}
+
+#[test]
+fn tree_folded_to_six_rows() {
+    keep("tree_folded", |style| {
+        drawn::tree(style, fixture("steps"), 6)
+    });
+    let text = drawn::tree(&style(Some(80), false, true), fixture("steps"), 6);
+    assert!(text.lines().count() <= 6, "{text}");
+}
