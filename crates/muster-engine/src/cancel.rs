@@ -6,8 +6,8 @@ use std::sync::Arc;
 use muster_wire::{ExecutionId, RunId, Timestamp};
 
 use crate::effect::{Effects, Load, Reply, Write};
-use crate::ending::{End, is_queued};
-use crate::engine::{Engine, Run};
+use crate::ending::End;
+use crate::engine::{Engine, Run, is_queued};
 use crate::event::{Cancel, TreeCancel};
 use crate::execution::{Execution, Phase};
 use crate::row::{EventKind, EventRow, ExecutionRow, RunRow};

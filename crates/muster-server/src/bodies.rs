@@ -75,7 +75,12 @@ impl BodyRoom {
     ///
     /// # Errors
     /// Says which bound it met.
-    pub async fn read<B>(&self, body: B, limit: usize, patience: Patience) -> Result<Held, NotRead>
+    pub async fn read<B>(
+        &self,
+        mut body: B,
+        limit: usize,
+        patience: Patience,
+    ) -> Result<Held, NotRead>
     where
         B: Body<Data = Bytes> + Unpin,
         B::Error: std::fmt::Display,

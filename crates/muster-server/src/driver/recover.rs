@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use muster_engine::event::Waiter;
 use muster_engine::{Effects, Event, Notice, Refusal, Reply};
@@ -16,6 +16,8 @@ use super::turn::{Driver, Fault, Parts, text_of};
 
 /// How much of a thing set aside is kept as text.
 const WHAT_MAX: usize = 4096;
+/// How long a caller may take from its seat to the inbox.
+const DOUBT: Duration = Duration::from_secs(1);
 /// How often the store is asked for a restore before giving up.
 const RESTORES_MAX: u32 = 60;
 
@@ -199,8 +201,7 @@ impl<E: Decider> Driver<E> {
                 }
                 Ok((_, Some(_))) => self.adopted.entry(execution).or_default().push(waiter),
                 Ok((_, None)) => {
-                    let reply = Reply::Refused(Refusal::Overloaded { retry_after: 1 });
-                    self.parts.shared.waiters.answer(waiter, reply);
+                    self.doubtful.entry(waiter.0).or_insert_with(Instant::now);
                 }
                 // Dropping the caller answers 503: nobody knows, and nothing else is true.
                 Err(_) => {
@@ -208,6 +209,23 @@ impl<E: Decider> Driver<E> {
                 }
             }
         }
+    }
+
+    /// Asks those to come again whose place went with an engine; when the next of them is due.
+    pub(super) fn give_up_doubtful(&mut self) -> Option<Instant> {
+        if self.doubtful.is_empty() {
+            return None;
+        }
+        let waiters = &self.parts.shared.waiters;
+        self.doubtful.retain(|waiter, since| {
+            let in_doubt = since.elapsed() < DOUBT;
+            if !in_doubt {
+                let reply = Reply::Refused(Refusal::Overloaded { retry_after: 1 });
+                waiters.answer(Waiter(*waiter), reply);
+            }
+            in_doubt
+        });
+        self.doubtful.values().min().map(|since| *since + DOUBT)
     }
 
     pub(super) fn answer_adopted(&mut self, notices: &[Notice]) {

@@ -44,6 +44,9 @@ pub(crate) struct Driver<E> {
     events: usize,
     /// Submissions whose read is under way.
     pub(super) loading: FxHashSet<u64>,
+    /// Sync callers of whom, after a restore, neither the store nor the inbox knows. Some only
+    /// had a place, which is gone; some are just about to hand their call in.
+    pub(super) doubtful: FxHashMap<u64, Instant>,
     /// Sync callers whom a restored engine does not know, by their execution.
     pub(super) adopted: FxHashMap<ExecutionId, Vec<Waiter>>,
 }
@@ -78,6 +81,7 @@ impl<E: Decider> Driver<E> {
             batch: VecDeque::new(),
             events: 0,
             loading: FxHashSet::default(),
+            doubtful: FxHashMap::default(),
             adopted: FxHashMap::default(),
         };
         let after = driver.committed_seq()?;
@@ -97,10 +101,14 @@ impl<E: Decider> Driver<E> {
 
     /// One batch; `false` when it is over.
     fn turn(&mut self) -> bool {
-        let pulse = &self.parts.shared.pulse;
+        let shared = self.parts.shared.clone();
+        let pulse = &shared.pulse;
         if self.batch.is_empty() {
             let until = self.engine.next_deadline();
-            let until = until.map(|at| self.parts.clock.instant(at));
+            let mut until = until.map(|at| self.parts.clock.instant(at));
+            if let Some(doubt) = self.give_up_doubtful() {
+                until = Some(until.map_or(doubt, |until| until.min(doubt)));
+            }
             pulse.busy.store(false, Ordering::Release);
             self.parts.shared.inbox.take(&mut self.batch, until);
         }
@@ -176,10 +184,11 @@ impl<E: Decider> Driver<E> {
         taken: &mut Vec<Event>,
         out: &mut Effects,
     ) -> Result<(), Fault> {
-        if !self.loading.is_empty()
+        if (!self.loading.is_empty() || !self.doubtful.is_empty())
             && let Event::Submitted(submission) = &event
         {
             self.loading.remove(&submission.waiter.0);
+            self.doubtful.remove(&submission.waiter.0);
         }
         taken.push(event.clone());
         let engine = &mut self.engine;
