@@ -163,17 +163,24 @@ impl Engine {
                 self.adopt_queued(row);
             }
         }
-        let mut members: Vec<(u64, ExecutionId)> = self
+        // Queued ones first: the end of a running one hands its slot to whoever is next, and that
+        // must not be a member.
+        let mut members: Vec<(bool, u64, ExecutionId)> = self
             .executions
             .values()
             .filter(|e| e.row.run == run)
-            .map(|e| (e.row.queue.seq, e.row.id.clone()))
+            .map(|e| {
+                (
+                    !matches!(e.phase, Phase::Queued),
+                    e.row.queue.seq,
+                    e.row.id.clone(),
+                )
+            })
             .collect();
         members.sort();
         let mut told = 0;
         let mut ended = Vec::with_capacity(members.len());
-        for (_, id) in members {
-            // The end of one may start another of the same run; it is among those to end.
+        for (_, _, id) in members {
             told += self.cancel_one(now, &id, &by, reason.as_deref(), out);
             ended.push(id);
         }
