@@ -554,6 +554,13 @@ impl Engine {
     /// A sync caller's turn has come: it is admitted now, with what is true now.
     pub(crate) fn admit_place(&mut self, now: Timestamp, place: Place, out: &mut Effects) {
         let submission = place.submission;
+        // Another caller with the same idempotency key may have had its turn before.
+        match self.joins(now, &submission, out) {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(Pause::Load) => return out.loads.push(Load::Submission(submission)),
+            Err(Pause::Refuse(refusal)) => return self.refuse(now, &submission, &refusal, out),
+        }
         match self.admit(now, &submission) {
             Ok(lineage) => {
                 let mut submission = submission;

@@ -262,9 +262,9 @@ impl Engine {
             return self.called_back_after(now, callback, out);
         };
         let by_key = callback.key_agent.as_ref() == Some(&execution.row.agent);
-        if !self.proves(execution, callback.from.proof)
-            && !(by_key && execution.attempt().is_some())
-        {
+        let proved = self.proves(execution, callback.from.proof)
+            || (by_key && execution.attempt().is_some());
+        if !proved {
             out.notices.push(Notice::Count(Count::Unproved));
             return out.replies.push((callback.waiter, Reply::WrongAttempt));
         }

@@ -7,7 +7,7 @@ use muster_wire::{ExecutionId, RunId, Timestamp};
 
 use crate::effect::{Effects, Load, Reply, Write};
 use crate::ending::End;
-use crate::engine::{Engine, Run, is_queued};
+use crate::engine::{Engine, Run};
 use crate::event::{Cancel, TreeCancel};
 use crate::execution::{Execution, Phase};
 use crate::row::{EventKind, EventRow, ExecutionRow, RunRow};
@@ -163,12 +163,19 @@ impl Engine {
                 self.adopt_queued(row);
             }
         }
-        // Queued ones first: the end of a running one must not start another of the same run.
+        // Queued ones first: the end of a running one hands its slot to whoever is next, and that
+        // must not be a member.
         let mut members: Vec<(bool, u64, ExecutionId)> = self
             .executions
             .values()
             .filter(|e| e.row.run == run)
-            .map(|e| (!is_queued(e), e.row.queue.seq, e.row.id.clone()))
+            .map(|e| {
+                (
+                    !matches!(e.phase, Phase::Queued),
+                    e.row.queue.seq,
+                    e.row.id.clone(),
+                )
+            })
             .collect();
         members.sort();
         let mut told = 0;

@@ -172,7 +172,7 @@ impl Engine {
             .push(Write::PutInstance(Box::new(instance.row())));
         agent.instances.push(instance);
         forget_long_gone(agent);
-        if position.is_none() || &*old_url != &*registration.base_url {
+        if position.is_none() || old_url != registration.base_url {
             out.sends.push(Send::CloseIdle(key.clone()));
             self.forget_address(&old_url, &key);
             let here = self
@@ -623,7 +623,8 @@ impl Engine {
         }
         let orphaned = instance.orphans_at.is_some_and(|at| at <= now);
         let late = facts.late_after();
-        let replaced = instance.replaced_at.filter(|at| *at + late <= now);
+        let left = facts.gone.is_some() || facts.goodbye_at.is_some();
+        let replaced = instance.replaced_at.filter(|at| !left && *at + late <= now);
         if facts.gone.is_none() {
             if let Some(at) = replaced {
                 let evidence =
@@ -676,39 +677,33 @@ impl Engine {
             return;
         };
         let facts = &instance.facts;
-        let mut look: Option<Timestamp> = instance.orphans_at;
-        let mut at = |moment: Timestamp| {
-            if moment > now {
-                look = Some(look.map_or(moment, |known| known.min(moment)));
-            }
-        };
-        if let Some(until) = facts.restart_until {
-            at(until);
-        }
+        let sign = facts.sign_at();
+        // Each moment is one that `instance_due` handles, so that none is armed for ever: a past
+        // one is looked at in this very step.
+        let mut moments = [
+            instance.orphans_at,
+            facts.restart_until,
+            None,
+            None,
+            instance.replaced_at.map(|at| at + facts.late_after()),
+        ];
         if facts.gone.is_none() && facts.goodbye_at.is_none() {
             let silent = facts.silent_since();
             // A microsecond past the bound: the verdict asks for more than it.
             let late = silent + facts.late_after() + Duration::from_micros(1);
-            at(late);
-            if late <= now && !instance.probing {
-                at((silent + facts.probe_after(limits)).max(now + Duration::from_micros(1)));
+            moments[2] = Some(late).filter(|late| *late > now);
+            let probed = facts
+                .probe_failed
+                .as_ref()
+                .is_some_and(|(at, _)| *at > sign);
+            if !probed && !instance.probing {
+                let probe = silent + facts.probe_after(limits);
+                moments[3] = Some(probe.max(facts.restart_until.unwrap_or(probe)));
             }
-            if let Some(replaced) = instance.replaced_at {
-                at((replaced + facts.late_after()).max(now + Duration::from_micros(1)));
-            }
+        } else {
+            moments[4] = None;
         }
-        let probed = instance
-            .facts
-            .probe_failed
-            .as_ref()
-            .is_some_and(|(at, _)| *at > instance.facts.sign_at());
-        if probed
-            && instance.facts.restart_until.is_none()
-            && instance.orphans_at.is_none()
-            && instance.replaced_at.is_none()
-        {
-            look = None;
-        }
+        let look = moments.into_iter().flatten().min();
         let timers = &mut self.timers;
         timers.arm(&mut instance.armed, look, || {
             TimerKey::Instance(key.clone())

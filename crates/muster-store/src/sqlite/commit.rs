@@ -9,7 +9,7 @@ use muster_engine::event::AttemptKey;
 use muster_engine::row::{
     AgentRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, KeyRow, Payload, PayloadKind, RunRow,
 };
-use muster_wire::{ExecutionId, InstanceId, Status};
+use muster_wire::{AgentId, ExecutionId, InstanceId, Status};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use rustc_hash::FxHashMap;
 
@@ -27,10 +27,19 @@ pub(crate) struct Decisions {
     numbers: Numbers,
 }
 
-/// The numbers (`executions.n`) of executions that were written lately.
+/// The numbers (`executions.n`) of executions that were written lately, and what the commit at
+/// hand does to the queues.
 struct Numbers {
     next: i64,
-    of: FxHashMap<ExecutionId, i64>,
+    of: FxHashMap<ExecutionId, Lately>,
+    queues: FxHashMap<(AgentId, u8, i64), i64>,
+}
+
+/// What is remembered of an execution.
+#[derive(Clone, Copy)]
+struct Lately {
+    n: i64,
+    queued: bool,
 }
 
 impl Decisions {
@@ -44,6 +53,7 @@ impl Decisions {
             numbers: Numbers {
                 next: last.unwrap_or(0) + 1,
                 of: FxHashMap::default(),
+                queues: FxHashMap::default(),
             },
         })
     }
@@ -64,6 +74,7 @@ impl Decisions {
 
     /// Writes everything or nothing.
     pub(crate) fn commit(&mut self, commit: &Commit) -> CommitEnd {
+        self.numbers.queues.clear();
         let ended = self.try_commit(commit);
         if !matches!(ended, CommitEnd::Committed) || self.numbers.of.len() > NUMBERS_MAX {
             // Some of them may name rows that were rolled back.
@@ -146,7 +157,8 @@ impl Decisions {
             commit
                 .writes
                 .iter()
-                .try_for_each(|write| apply(&self.conn, &mut self.numbers, write))
+                .try_for_each(|write| apply(&self.conn, &mut self.numbers, write))?;
+            count_queues(&self.conn, &self.numbers.queues)
         });
         if let Err(cause) = done {
             return refused(cause);
@@ -214,6 +226,9 @@ fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> StoreResult
         Write::InsertExecution(row) => insert_execution(conn, numbers, row),
         Write::UpdateExecution { id, change } => {
             let n = number(conn, numbers, id)?;
+            if !matches!(change, ExecutionChange::Late { .. }) {
+                leave_queue(conn, numbers, id)?;
+            }
             update_execution(conn, n, id, change)
         }
         Write::InsertAttempt(row) => {
@@ -277,20 +292,69 @@ fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> StoreResult
 
 /// The number of an execution, from memory or from its row.
 fn number(conn: &Connection, numbers: &mut Numbers, id: &ExecutionId) -> StoreResult<i64> {
-    if let Some(n) = numbers.of.get(id) {
-        return Ok(*n);
+    if let Some(lately) = numbers.of.get(id) {
+        return Ok(lately.n);
     }
-    let n = number_of(conn, id)?
+    let lately = conn
+        .prepare_cached("SELECT n, status = 0 FROM executions WHERE id = ?1")
+        .and_then(|mut s| {
+            s.query_row([id.as_str()], |row| {
+                Ok(Lately {
+                    n: row.get(0)?,
+                    queued: row.get(1)?,
+                })
+            })
+            .optional()
+        })
+        .map_err(failed("look up an execution"))?
         .ok_or_else(|| StoreError::Conflict(format!("there is no execution {id}")))?;
-    numbers.of.insert(id.clone(), n);
-    Ok(n)
+    numbers.of.insert(id.clone(), lately);
+    Ok(lately.n)
 }
 
-/// The number of an execution from its row.
-pub(crate) fn number_of(conn: &Connection, id: &ExecutionId) -> StoreResult<Option<i64>> {
-    conn.prepare_cached("SELECT n FROM executions WHERE id = ?1")
-        .and_then(|mut s| s.query_row([id.as_str()], |row| row.get(0)).optional())
-        .map_err(failed("look up an execution"))
+/// Every change of an open execution takes it out of its queue, if it was in one.
+fn leave_queue(conn: &Connection, numbers: &mut Numbers, id: &ExecutionId) -> StoreResult<()> {
+    let Some(lately) = numbers.of.get_mut(id).filter(|lately| lately.queued) else {
+        return Ok(());
+    };
+    lately.queued = false;
+    let place = conn
+        .prepare_cached("SELECT agent, class, turn FROM executions WHERE n = ?1")
+        .and_then(|mut s| {
+            s.query_row([lately.n], |row| {
+                let agent: String = row.get(0)?;
+                Ok((AgentId::trusted(agent), row.get(1)?, row.get(2)?))
+            })
+        })
+        .map_err(failed("look up a place in a queue"))?;
+    *numbers.queues.entry(place).or_default() -= 1;
+    Ok(())
+}
+
+/// Writes what a commit did to the queues.
+fn count_queues(conn: &Connection, queues: &FxHashMap<(AgentId, u8, i64), i64>) -> StoreResult<()> {
+    for ((agent, class, turn), change) in queues {
+        let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
+            conn.prepare_cached(sql)
+                .and_then(|mut s| s.execute(values))
+                .map_err(failed("count a queue"))
+        };
+        if *change != 0 {
+            run(
+                "INSERT INTO queue_counts (agent, class, turn, count) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (agent, class, turn) DO UPDATE SET count = count + ?4",
+                &[&agent.as_str(), class, turn, change],
+            )?;
+        }
+        if *change < 0 {
+            run(
+                "DELETE FROM queue_counts
+                 WHERE agent = ?1 AND class = ?2 AND turn = ?3 AND count <= 0",
+                &[&agent.as_str(), class, turn],
+            )?;
+        }
+    }
+    Ok(())
 }
 
 fn insert_execution(
@@ -353,7 +417,13 @@ fn insert_execution(
         })
         .map_err(failed("insert an execution"))?;
     numbers.next += 1;
-    numbers.of.insert(row.id.clone(), n);
+    let queued = row.status == Status::Queued;
+    numbers.of.insert(row.id.clone(), Lately { n, queued });
+    if queued {
+        let turn = row.queue.turn.cast_signed();
+        let place = (row.agent.clone(), row.queue.class, turn);
+        *numbers.queues.entry(place).or_default() += 1;
+    }
     Ok(())
 }
 

@@ -21,6 +21,7 @@ mod retire;
 mod rows;
 mod schema;
 mod store;
+mod upkeep;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use parking_lot::Mutex;
 
 use self::commit::Decisions;
 use self::connection::Readers;
+use self::upkeep::Upkeep;
 use self::writer::Writer;
 use crate::{StoreAbout, StoreResult};
 
@@ -86,6 +88,7 @@ pub struct SqliteStore {
     dir: PathBuf,
     about: Mutex<StoreAbout>,
     decisions: Arc<Mutex<Decisions>>,
+    upkeep: Upkeep,
     decision_readers: Readers,
     payloads: Writer,
     payload_readers: Readers,

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::commit::Decisions;
 use super::connection::{Readers, Tuning, failed, writer};
+use super::upkeep::{self, Upkeep};
 use super::writer::Writer;
 use super::{Options, SqliteStore, schema};
 use crate::{StoreAbout, StoreError, StoreResult};
@@ -54,13 +55,16 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
     let lock = lock(dir)?;
 
     let path = dir.join(DECISIONS_FILE);
-    let conn = writer(&path, options.durability, DECISIONS)?;
+    let mut conn = writer(&path, options.durability, DECISIONS)?;
     migrate(&conn, schema::DECISIONS)?;
     conn.execute_batch(&schema::views())
         .map_err(failed("make the views"))?;
     let place = Place::of(&conn, &path)?;
     let decision_readers = Readers::open(&path, options.readers.max(1))?;
+    let pages = upkeep::take_over(&mut conn)?;
     let decisions = Arc::new(Mutex::new(Decisions::new(conn)?));
+    let beside = writer(&path, options.durability, DECISIONS)?;
+    let upkeep = Upkeep::start(beside, decisions.clone(), pages)?;
 
     let path = dir.join(PAYLOADS_FILE);
     let conn = writer(&path, options.durability, PAYLOADS)?;
@@ -85,6 +89,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
             suspicious: place.suspicious,
         }),
         decisions,
+        upkeep,
         decision_readers,
         payloads,
         payload_readers,

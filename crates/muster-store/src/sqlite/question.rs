@@ -36,12 +36,10 @@ impl Where {
 
     /// The column begins or ends with this.
     fn part(&mut self, column: &str, part: &str) {
+        let length = part.chars().count();
         self.and(
-            &format!(
-                "(instr({column}, ?) = 1 OR
-                  (length({column}) >= length(?) AND substr({column}, -length(?)) = ?))"
-            ),
-            std::iter::repeat_n(Value::Text(part.to_owned()), 4),
+            &format!("(substr({column}, 1, {length}) = ? OR substr({column}, -{length}) = ?)"),
+            std::iter::repeat_n(Value::Text(part.to_owned()), 2),
         );
     }
 

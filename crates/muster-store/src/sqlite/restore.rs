@@ -1,5 +1,5 @@
-//! What a start reads. Independent of history: it touches open executions and the index of the
-//! queues, never what has finished. A row that cannot be read is set aside and left where it is.
+//! What a start reads. Independent of history: it touches open executions and the counts of
+//! the queues, never what has finished or merely waits. A row that cannot be read is set aside and left where it is.
 
 use std::collections::HashSet;
 
@@ -211,8 +211,7 @@ fn latest_attempt(
 fn queues(conn: &Connection) -> StoreResult<Vec<QueueCount>> {
     all(
         conn,
-        "SELECT agent, class, turn, count(*) FROM executions INDEXED BY executions_queue
-         WHERE status = 0 GROUP BY agent, class, turn",
+        "SELECT agent, class, turn, count FROM queue_counts ORDER BY agent, class, turn",
         [],
         |row| {
             let mut from = Columns::of(row);

@@ -107,7 +107,7 @@ impl SqliteStore {
     }
 
     fn retire_runs(&self, before: i64, limit: usize) -> StoreResult<u64> {
-        let cursor = self.retired_to.lock().take();
+        let cursor = self.retired_to.lock().clone();
         let (runs, examined) = self.decision_readers.read(|conn| {
             let old = old_runs(conn, before, cursor.as_ref(), limit)?;
             let examined = old.last().map(|run| run.at.clone());
@@ -122,11 +122,12 @@ impl SqliteStore {
         let mut gone = 0;
         let mut room = limit;
         for run in runs {
+            gone += self.retire_run(&run, &mut room)?;
             if room == 0 {
-                // What is left is found again from the start.
+                // The next pass looks at these runs again.
+                *self.retired_to.lock() = cursor;
                 return Ok(gone);
             }
-            gone += self.retire_run(&run, &mut room)?;
         }
         *self.retired_to.lock() = examined;
         Ok(gone)

@@ -44,6 +44,12 @@ CREATE INDEX executions_open ON executions (status, run, agent, turn) WHERE stat
 CREATE INDEX executions_queue ON executions (agent, class, turn, seq) WHERE status = 0;
 CREATE INDEX executions_bad ON executions (created_at, id) WHERE status > 4;
 
+-- How many wait where, so that a start need not count the queues.
+CREATE TABLE queue_counts (
+    agent TEXT NOT NULL, class INTEGER NOT NULL, turn INTEGER NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (agent, class, turn)
+) WITHOUT ROWID;
+
 CREATE TABLE attempts (
     execution INTEGER NOT NULL, n INTEGER NOT NULL, instance TEXT NOT NULL, candidates BLOB,
     secret_hash BLOB NOT NULL, sent_at INTEGER NOT NULL, accepted_at INTEGER, ended_at INTEGER,

@@ -44,7 +44,10 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, commit: &Commit) -> CommitEnd {
-        self.decisions.lock().commit(commit)
+        let mut decisions = self.decisions.lock();
+        let end = decisions.commit(commit);
+        self.upkeep.committed(&decisions.conn);
+        end
     }
 
     fn last_seq(&self) -> StoreResult<u64> {

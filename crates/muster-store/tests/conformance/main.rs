@@ -1,8 +1,15 @@
 //! One suite for every store: each test runs on SQLite and on the one in memory, and they must
 //! answer alike.
 
+mod beside;
+mod changes;
 mod commits;
+mod hostile;
+mod lists;
+mod payloads;
+mod reads;
 mod restores;
+mod retention;
 mod support;
 
 /// Makes a test for each store out of each function.

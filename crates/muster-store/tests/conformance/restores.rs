@@ -74,4 +74,58 @@ crate::on_each_store! {
         first.ended_at = Some(Timestamp(11));
         assert_ne!(store.attempts(&open.id).unwrap(), vec![first, second]);
     }
+
+    fn counts_of_queues_follow_every_way_in_and_out(store) {
+        let hand = Hand::on(store);
+        let mut waiting = std::collections::BTreeMap::new();
+        // A small generator of our own: the story is the same on both stores.
+        let mut dice = 1_u64;
+        let mut roll = |sides: u64| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (dice >> 33) % sides
+        };
+        for n in 0..300_i64 {
+            let mut new = row(&format!("e{n}"), n + 1);
+            new.agent = agent_id(if roll(2) == 0 { "one" } else { "two" });
+            new.queue.class = roll(3) as u8;
+            new.queue.turn = roll(3);
+            if roll(4) == 0 {
+                new.status = Status::Running;
+            } else {
+                waiting.insert(new.id.to_string(), new.clone());
+            }
+            let mut writes = vec![Write::InsertExecution(Arc::new(new))];
+            for id in waiting.keys().take(roll(2) as usize) {
+                writes.push(match roll(2) {
+                    0 => started(id, 1, n),
+                    _ => ended(id, Status::Cancelled, n),
+                });
+            }
+            for write in &writes[1..] {
+                if let Write::UpdateExecution { id, .. } = write {
+                    waiting.remove(id.as_str());
+                }
+            }
+            if roll(5) == 0 {
+                writes.push(ended("nobody", Status::Failed, n));
+                hand.refused(writes.clone());
+                writes.pop();
+            }
+            hand.commit(writes);
+        }
+        let mut expected: Vec<QueueCount> = Vec::new();
+        let mut rows: Vec<_> = waiting.values().collect();
+        rows.sort_by_key(|row| (row.agent.clone(), row.queue.class, row.queue.turn));
+        for row in rows {
+            let (class, turn) = (row.queue.class, row.queue.turn);
+            match expected.last_mut() {
+                Some(last) if (&last.agent, last.class, last.turn) == (&row.agent, class, turn) => {
+                    last.count += 1;
+                }
+                _ => expected.push(QueueCount { agent: row.agent.clone(), class, turn, count: 1 }),
+            }
+        }
+        assert!(expected.len() > 5, "the story has many queues");
+        assert_eq!(store.restore().unwrap().snapshot.queues, expected);
+    }
 }

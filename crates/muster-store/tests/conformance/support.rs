@@ -8,7 +8,8 @@ use muster_engine::Write;
 use muster_engine::effect::{Ending, ExecutionChange};
 use muster_engine::event::{Submission, Waiter};
 use muster_engine::row::{
-    AttemptRow, EventKind, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey,
+    AgentRow, AttemptRow, EventKind, EventRow, ExecutionRow, Function, InstanceRow, Payload,
+    PayloadKind, QueueKey,
 };
 use muster_store::{Annex, Commit, CommitEnd, Lease, LeaseId, Page, Store};
 use muster_wire::{
@@ -277,4 +278,56 @@ pub(crate) fn first_page(limit: usize) -> Page {
 
 pub(crate) fn ids(rows: &[ExecutionRow]) -> Vec<&str> {
     rows.iter().map(|row| row.id.as_str()).collect()
+}
+
+/// The ids of every page, walked with the cursor of the last row of each.
+pub(crate) fn walk(
+    store: &dyn Both,
+    filter: &muster_store::ExecutionFilter,
+    limit: usize,
+) -> Vec<String> {
+    let mut seen = Vec::new();
+    let mut page = first_page(limit);
+    loop {
+        let rows = store.executions(filter, &page).unwrap();
+        assert!(rows.len() <= limit);
+        seen.extend(rows.iter().map(|row| row.id.to_string()));
+        match rows.last() {
+            Some(last) => page.after = Some((last.created_at, last.id.to_string())),
+            None => return seen,
+        }
+    }
+}
+
+pub(crate) fn agent(id: &str, held: bool) -> AgentRow {
+    AgentRow {
+        id: agent_id(id),
+        principal: Arc::from("owner"),
+        created_at: Timestamp(1),
+        registered_at: Timestamp(2),
+        registration: payload(b"{}"),
+        held,
+    }
+}
+
+pub(crate) fn instance(agent: &str, id: &str, at: i64) -> InstanceRow {
+    InstanceRow {
+        agent: agent_id(agent),
+        id: InstanceId::trusted(id),
+        base_url: Arc::from("http://127.0.0.1:9000"),
+        version: Arc::from("1.0"),
+        functions: Arc::new(vec![Function {
+            name: FunctionName::trusted("function"),
+            kind: FunctionKind::Skill,
+            required: vec!["field".into()],
+            idempotent: true,
+        }]),
+        registered_at: Timestamp(at),
+        renewed_at: Timestamp(at),
+        goodbye_at: None,
+        gone_at: None,
+        gone_evidence: None,
+        orphans_at: None,
+        worker: None,
+    }
 }

@@ -1,0 +1,499 @@
+//! The admission's rows, each as a test from the caller's side: what is answered, and that a
+//! refusal leaves nothing behind.
+
+use std::time::Duration;
+
+use crate::world::{SECOND, World};
+use muster_engine::Limits;
+use muster_engine::Reply;
+use muster_engine::limits::AtCapacity;
+use muster_wire::{Category, Lane, RunId, Status};
+
+fn capped(cap: u32, at_capacity: AtCapacity) -> World {
+    let mut world = World::new(Limits {
+        max_concurrent_per_agent: cap,
+        at_capacity,
+        ..Limits::default()
+    });
+    world.register("a", "i1", "http://h:1");
+    world.beat("a", "i1");
+    world
+}
+
+fn world() -> World {
+    capped(0, AtCapacity::Queue)
+}
+
+#[test]
+fn a_refusal_leaves_no_trace_in_the_store() {
+    for lane in [Lane::Sync, Lane::Async, Lane::Mcp, Lane::Restart] {
+        let mut world = world();
+        let before = world.rows.events.len();
+        let (waiter, id) = world.call(lane, "nobody.f");
+        assert_eq!(world.refused(waiter), Category::TargetNotFound);
+        let (waiter, _) = world.call(lane, "a.nothing");
+        assert_eq!(world.refused(waiter), Category::TargetNotFound);
+        assert!(!world.rows.executions.contains_key(&id));
+        assert_eq!(world.rows.events.len(), before);
+        assert!(world.dispatched.is_empty());
+    }
+}
+
+#[test]
+fn an_input_fault_is_refused_after_the_target_was_found() {
+    let mut world = world();
+    let fault = muster_engine::event::InputFault {
+        field: "city".into(),
+        message: "is required".into(),
+    };
+    let mut submission = world.submission(Lane::Sync, "a.f");
+    submission.input_fault = Some(fault.clone());
+    let (waiter, _) = world.submit(submission);
+    assert_eq!(world.refused(waiter), Category::Validation);
+    let mut submission = world.submission(Lane::Sync, "nobody.f");
+    submission.input_fault = Some(fault);
+    let (waiter, _) = world.submit(submission);
+    assert_eq!(world.refused(waiter), Category::TargetNotFound);
+}
+
+#[test]
+fn a_sync_call_is_two_steps_and_answers_with_the_result() {
+    let mut world = world();
+    let (waiter, id) = world.call(Lane::Sync, "a.f");
+    assert!(!world.is_answered(waiter));
+    assert_eq!(world.status(&id), Status::Running);
+    world.answer(&id, Status::Succeeded);
+    let Reply::Ended(view) = world.reply(waiter) else {
+        panic!()
+    };
+    assert_eq!(view.row.status, Status::Succeeded);
+    assert_eq!(view.result.as_ref().unwrap().0, "42");
+    assert_eq!(world.status(&id), Status::Succeeded);
+}
+
+#[test]
+fn the_same_key_joins_and_another_body_conflicts() {
+    let mut world = world();
+    let key: std::sync::Arc<str> = "owner\0k1".into();
+    let mut first = world.submission(Lane::Async, "a.f");
+    first.idempotency_key = Some(key.clone());
+    let (waiter, id) = world.submit(first);
+    let Reply::Accepted(receipt) = world.reply(waiter) else {
+        panic!()
+    };
+    assert!(!receipt.replayed);
+
+    let mut again = world.submission(Lane::Async, "a.f");
+    again.idempotency_key = Some(key.clone());
+    let (waiter, other) = world.submit(again);
+    let Reply::Accepted(receipt) = world.reply(waiter) else {
+        panic!()
+    };
+    assert_eq!((receipt.execution, receipt.replayed), (id.clone(), true));
+    assert!(!world.rows.executions.contains_key(&other));
+
+    let mut sync = world.submission(Lane::Sync, "a.f");
+    sync.idempotency_key = Some(key.clone());
+    let (waiter, _) = world.submit(sync);
+    assert!(!world.is_answered(waiter), "it waits with the first");
+    world.answer(&id, Status::Succeeded);
+    assert!(matches!(world.reply(waiter), Reply::Ended(view) if view.row.id == id));
+
+    let mut late = world.submission(Lane::Sync, "a.f");
+    late.idempotency_key = Some(key.clone());
+    let (waiter, _) = world.submit(late);
+    assert!(
+        matches!(world.reply(waiter), Reply::Ended(view) if view.row.status == Status::Succeeded)
+    );
+
+    let mut conflict = world.submission(Lane::Async, "a.f");
+    conflict.idempotency_key = Some(key);
+    conflict.body_hash = [1; 16];
+    let (waiter, _) = world.submit(conflict);
+    assert_eq!(world.refused(waiter), Category::IdempotencyConflict);
+    assert_eq!(world.rows.executions.len(), 1);
+}
+
+#[test]
+fn a_refusal_is_not_remembered_under_its_key() {
+    let mut world = World::new(Limits::default());
+    let key: std::sync::Arc<str> = "owner\0k1".into();
+    let mut first = world.submission(Lane::Async, "a.f");
+    first.idempotency_key = Some(key.clone());
+    let (waiter, _) = world.submit(first);
+    assert_eq!(world.refused(waiter), Category::TargetNotFound);
+    world.register("a", "i1", "http://h:1");
+    let mut again = world.submission(Lane::Async, "a.f");
+    again.idempotency_key = Some(key);
+    let (waiter, id) = world.submit(again);
+    assert!(matches!(world.reply(waiter), Reply::Accepted(receipt) if receipt.execution == id));
+}
+
+#[test]
+fn a_key_survives_a_crash_of_the_plane() {
+    let mut world = world();
+    let mut first = world.submission(Lane::Async, "a.f");
+    first.idempotency_key = Some("owner\0k".into());
+    let (_, id) = world.submit(first);
+    world.answer(&id, Status::Succeeded);
+    world.crash(SECOND);
+    let mut again = world.submission(Lane::Async, "a.f");
+    again.idempotency_key = Some("owner\0k".into());
+    let (waiter, _) = world.submit(again);
+    let Reply::Accepted(receipt) = world.reply(waiter) else {
+        panic!()
+    };
+    assert_eq!((receipt.execution, receipt.status), (id, Status::Succeeded));
+}
+
+#[test]
+fn a_cancelled_run_takes_no_more_calls_on_any_lane() {
+    let mut world = world();
+    let mut first = world.submission(Lane::Async, "a.f");
+    first.run = RunId::trusted("mine");
+    first.run_claimed = true;
+    world.submit(first);
+    assert!(
+        matches!(world.cancel_tree(&RunId::trusted("mine")), Reply::Cancelled { ended, .. } if ended.len() == 1)
+    );
+    for lane in [Lane::Sync, Lane::Async] {
+        let mut more = world.submission(lane, "a.f");
+        more.run = RunId::trusted("mine");
+        more.run_claimed = true;
+        let (waiter, _) = world.submit(more);
+        assert_eq!(world.refused(waiter), Category::RunCancelled);
+    }
+    world.crash(SECOND);
+    let mut more = world.submission(Lane::Async, "a.f");
+    more.run = RunId::trusted("mine");
+    more.run_claimed = true;
+    let (waiter, _) = world.submit(more);
+    assert_eq!(world.refused(waiter), Category::RunCancelled);
+}
+
+#[test]
+fn a_child_of_a_cancelled_ancestor_is_refused() {
+    let mut world = world();
+    let (_, root) = world.call(Lane::Async, "a.f");
+    let (_, child) = world.child(&root, "a.f");
+    world.cancel(&root);
+    assert_eq!(
+        world.status(&child),
+        Status::Running,
+        "detached children go on"
+    );
+    let (waiter, _) = world.child(&child, "a.f");
+    assert_eq!(world.refused(waiter), Category::RunCancelled);
+}
+
+#[test]
+fn the_plane_refuses_while_it_drains_or_its_disk_is_full() {
+    let mut world = world();
+    world.step(muster_engine::Event::StoreRoom { full: true });
+    let (waiter, _) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.refused(waiter), Category::StoreFull);
+    world.step(muster_engine::Event::StoreRoom { full: false });
+    world.step(muster_engine::Event::Draining);
+    let (waiter, _) = world.call(Lane::Sync, "a.f");
+    let Reply::Refused(refusal) = world.reply(waiter) else {
+        panic!()
+    };
+    assert_eq!(
+        (refusal.category(), refusal.retry_after()),
+        (Category::ControlPlaneShutdown, Some(1))
+    );
+}
+
+#[test]
+fn at_the_cap_async_calls_queue_in_order_and_start_when_a_slot_frees() {
+    let mut world = capped(1, AtCapacity::Queue);
+    let (_, first) = world.call(Lane::Async, "a.f");
+    let queued: Vec<_> = (0..5).map(|_| world.call(Lane::Async, "a.f")).collect();
+    for (n, (waiter, id)) in queued.iter().enumerate() {
+        let Reply::Accepted(receipt) = world.reply(*waiter) else {
+            panic!()
+        };
+        assert_eq!(
+            (receipt.status, receipt.position.unwrap().ahead),
+            (Status::Queued, n as u64)
+        );
+        assert_eq!(world.status(id), Status::Queued);
+    }
+    let mut running = first;
+    for (_, next) in queued {
+        assert_eq!(world.sent(&next), 0);
+        world.answer(&running, Status::Succeeded);
+        assert_eq!(world.sent(&next), 1);
+        running = next;
+    }
+}
+
+#[test]
+fn a_slot_is_held_to_the_end_and_not_to_the_202() {
+    let mut world = capped(1, AtCapacity::Queue);
+    let (_, first) = world.call(Lane::Async, "a.f");
+    let (_, second) = world.call(Lane::Async, "a.f");
+    world.accept(&first);
+    assert_eq!(world.sent(&second), 0);
+    let proof = world.proof(&first);
+    world.call_back(proof, Status::Failed);
+    assert_eq!(world.sent(&second), 1);
+}
+
+#[test]
+fn reject_refuses_at_the_cap_on_every_lane() {
+    let mut world = capped(1, AtCapacity::Reject);
+    world.call(Lane::Async, "a.f");
+    for lane in [Lane::Sync, Lane::Async, Lane::Mcp] {
+        let (waiter, id) = world.call(lane, "a.f");
+        let Reply::Refused(refusal) = world.reply(waiter) else {
+            panic!()
+        };
+        assert_eq!(refusal.category(), Category::ConcurrencyLimit);
+        assert_eq!(
+            (refusal.http_status(), refusal.retry_after()),
+            (429, Some(1))
+        );
+        assert!(!world.rows.executions.contains_key(&id));
+    }
+}
+
+#[test]
+fn a_sync_caller_takes_a_place_without_a_row_and_gets_its_turn() {
+    let mut world = capped(1, AtCapacity::Queue);
+    let (_, first) = world.call(Lane::Async, "a.f");
+    let (waiter, id) = world.call(Lane::Sync, "a.f");
+    let (_, behind) = world.call(Lane::Async, "a.f");
+    assert!(!world.rows.executions.contains_key(&id));
+    world.answer(&first, Status::Succeeded);
+    assert_eq!((world.sent(&id), world.sent(&behind)), (1, 0));
+    world.answer(&id, Status::Succeeded);
+    assert!(matches!(world.reply(waiter), Reply::Ended(_)));
+    assert_eq!(world.sent(&behind), 1);
+}
+
+#[test]
+fn a_place_ends_by_sync_wait_by_hanging_up_or_by_a_full_queue() {
+    let mut world = World::new(Limits {
+        max_concurrent_per_agent: 1,
+        queue_capacity: 2,
+        ..Limits::default()
+    });
+    world.register("a", "i1", "http://h:1");
+    world.beat("a", "i1");
+    world.call(Lane::Async, "a.f");
+    let (waits, id) = world.call(Lane::Sync, "a.f");
+    let (leaves, _) = world.call(Lane::Sync, "a.f");
+    let (full, _) = world.call(Lane::Sync, "a.f");
+    assert_eq!(world.refused(full), Category::ConcurrencyLimit);
+    world.step(muster_engine::Event::PlaceLeft { waiter: leaves });
+    let (fits, _) = world.call(Lane::Async, "a.f");
+    assert!(matches!(world.reply(fits), Reply::Accepted(_)));
+    for _ in 0..100 {
+        world.beat("a", "i1");
+        world.pass(SECOND);
+    }
+    assert_eq!(world.refused(waits), Category::ConcurrencyLimit);
+    assert!(!world.rows.executions.contains_key(&id));
+}
+
+#[test]
+fn a_big_run_does_not_starve_a_small_one() {
+    let mut world = capped(1, AtCapacity::Queue);
+    let (_, root) = world.call(Lane::Async, "a.f");
+    for _ in 0..1_000 {
+        let mut more = world.submission(Lane::Async, "a.f");
+        more.run = RunId::trusted("big");
+        more.run_claimed = true;
+        world.submit(more);
+    }
+    let (_, small) = world.call(Lane::Async, "a.f");
+    world.answer(&root, Status::Succeeded);
+    let first_of_big = world.dispatched.last().unwrap().attempt.execution.clone();
+    world.answer(&first_of_big, Status::Succeeded);
+    assert_eq!(world.sent(&small), 1, "the small run's turn came second");
+}
+
+#[test]
+fn a_lower_class_number_goes_first() {
+    let mut world = capped(1, AtCapacity::Queue);
+    let (_, first) = world.call(Lane::Async, "a.f");
+    let (_, normal) = world.call(Lane::Async, "a.f");
+    let mut urgent = world.submission(Lane::Async, "a.f");
+    urgent.class = Some(0);
+    let (_, urgent) = world.submit(urgent);
+    world.answer(&first, Status::Succeeded);
+    assert_eq!((world.sent(&urgent), world.sent(&normal)), (1, 0));
+}
+
+#[test]
+fn a_call_to_an_agent_its_own_tree_holds_is_not_queued_by_that_cap() {
+    let mut world = capped(1, AtCapacity::Queue);
+    world.register("b", "i1", "http://h:2");
+    let (_, a1) = world.call(Lane::Async, "a.f");
+    let (_, b1) = world.child(&a1, "b.f");
+    let (_, a2) = world.child(&b1, "a.f");
+    assert_eq!(world.sent(&a2), 1, "A→B→A with caps of one");
+    assert!(world.row(&a2).over_cap);
+    let (_, stranger) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.status(&stranger), Status::Queued);
+}
+
+#[test]
+fn two_trees_that_wait_for_each_other_are_let_through() {
+    let mut world = capped(1, AtCapacity::Queue);
+    world.register("b", "i1", "http://h:2");
+    let (_, a1) = world.call(Lane::Async, "a.f");
+    let (_, b1) = world.call(Lane::Async, "b.f");
+    let (_, to_b) = world.child(&a1, "b.f");
+    assert_eq!(world.status(&to_b), Status::Queued, "b1 may still end");
+    let (_, to_a) = world.child(&b1, "a.f");
+    let started = [&to_a, &to_b]
+        .iter()
+        .filter(|id| world.status(id) == Status::Running)
+        .count();
+    assert!(
+        started >= 1,
+        "A↔B with caps of one: somebody must go over the cap"
+    );
+}
+
+#[test]
+fn a_recursion_without_end_and_a_run_without_end_are_refused() {
+    let mut world = World::new(Limits {
+        depth_max: 3,
+        run_size_max: 5,
+        ..Limits::default()
+    });
+    world.register("a", "i1", "http://h:1");
+    let (_, mut last) = world.call(Lane::Async, "a.f");
+    for _ in 0..3 {
+        last = world.child(&last, "a.f").1;
+    }
+    let (waiter, _) = world.child(&last, "a.f");
+    let Reply::Refused(refusal) = world.reply(waiter) else {
+        panic!()
+    };
+    assert_eq!(
+        (
+            refusal.category(),
+            refusal.http_status(),
+            refusal.retry_after()
+        ),
+        (Category::ConcurrencyLimit, 429, None)
+    );
+    let root = world.row(&last).root.clone();
+    world.child(&root, "a.f");
+    let (waiter, _) = world.child(&root, "a.f");
+    assert!(matches!(
+        world.reply(waiter),
+        Reply::Refused(muster_engine::Refusal::RunTooLarge { max: 5 })
+    ));
+}
+
+#[test]
+fn a_claimed_parent_without_proof_is_display_only() {
+    let mut world = capped(1, AtCapacity::Queue);
+    let (_, parent) = world.call(Lane::Async, "a.f");
+    let mut claims = world.submission(Lane::Async, "a.f");
+    claims.parent = Some(muster_wire::AttemptRef {
+        execution: parent.clone(),
+        proof: None,
+    });
+    let (_, child) = world.submit(claims);
+    assert_eq!(
+        world.status(&child),
+        Status::Queued,
+        "no holds come from a claim"
+    );
+    assert_eq!(world.row(&child).parent.as_ref(), Some(&parent));
+}
+
+#[test]
+fn a_queue_longer_than_the_window_keeps_its_order_over_a_crash() {
+    let mut world = World::new(Limits {
+        max_concurrent_per_agent: 1,
+        queue_window: 4,
+        ..Limits::default()
+    });
+    world.register("a", "i1", "http://h:1");
+    world.beat("a", "i1");
+    let ids: Vec<_> = (0..40).map(|_| world.call(Lane::Async, "a.f").1).collect();
+    assert!(
+        world.engine.open_executions() < 12,
+        "only a window of the queue is in memory"
+    );
+    for (n, id) in ids.iter().enumerate() {
+        if n == 20 {
+            world.accept(id);
+            world.crash(SECOND);
+            world.beat("a", "i1");
+        }
+        assert_eq!(world.sent(id), 1, "{n}");
+        assert_eq!(world.dispatched.len(), n + 1);
+        let proof = world.proof(id);
+        assert!(matches!(
+            world.call_back(proof, Status::Succeeded),
+            Reply::CallbackTaken
+        ));
+    }
+}
+
+#[test]
+fn a_submission_that_waited_too_long_is_dropped_before_its_commit() {
+    let mut world = world();
+    let submission = world.submission(Lane::Async, "a.f");
+    world.pass(Duration::from_secs(9));
+    let (waiter, id) = world.submit(submission);
+    assert_eq!(world.refused(waiter), Category::Overloaded);
+    assert!(!world.rows.executions.contains_key(&id));
+}
+
+#[test]
+fn a_call_whose_202_was_lost_is_joined_once_when_it_comes_again() {
+    let mut world = world();
+    let mut first = world.submission(Lane::Async, "a.f");
+    first.run = RunId::trusted("mine");
+    first.run_claimed = true;
+    let again = (first.clone(), first.clone());
+    let (_, id) = world.submit(first);
+    world.step(muster_engine::Event::Unheard {
+        execution: id.clone(),
+    });
+    for (n, mut repeat) in [again.0, again.1].into_iter().enumerate() {
+        repeat.waiter = world.waiter();
+        repeat.execution = muster_wire::ExecutionId::trusted(format!("again_{n}"));
+        let (waiter, _) = world.submit(repeat);
+        let Reply::Accepted(receipt) = world.reply(waiter) else {
+            panic!()
+        };
+        assert_eq!(
+            receipt.execution == id,
+            n == 0,
+            "joined once, then a call of its own"
+        );
+    }
+}
+
+#[test]
+fn a_hold_queues_what_comes_and_lets_it_go_when_it_is_lifted() {
+    let mut world = world();
+    let waiter = world.waiter();
+    world.step(muster_engine::Event::Held {
+        agent: None,
+        reason: Some("restored".into()),
+        waiter,
+    });
+    let (_, id) = world.call(Lane::Async, "a.f");
+    assert_eq!((world.status(&id), world.sent(&id)), (Status::Queued, 0));
+    world.crash(SECOND);
+    world.beat("a", "i1");
+    assert_eq!(world.sent(&id), 0, "a hold survives a restart");
+    let waiter = world.waiter();
+    world.step(muster_engine::Event::Held {
+        agent: None,
+        reason: None,
+        waiter,
+    });
+    assert_eq!(world.sent(&id), 1);
+}

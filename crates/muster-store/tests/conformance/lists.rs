@@ -1,0 +1,209 @@
+//! Lists: filters, stable paging, runs.
+
+use muster_engine::Write;
+use muster_engine::row::{ExecutionRow, RunRow};
+use muster_store::{ExecutionFilter, Page, RunFilter};
+use muster_wire::{Category, FunctionName, Status, Timestamp};
+
+use crate::support::*;
+
+fn filter() -> ExecutionFilter {
+    ExecutionFilter::default()
+}
+
+/// Twenty executions in pairs of the same moment: roots and members, two agents, all statuses.
+fn twenty(hand: &Hand<'_>) -> Vec<ExecutionRow> {
+    let mut rows: Vec<ExecutionRow> = Vec::new();
+    for n in 0..20_usize {
+        let id = format!("e{n:02}");
+        let at = (n / 2) as i64;
+        let mut new = match n % 4 {
+            0 => row(&id, at),
+            _ => child(&id, &rows[n - n % 4].clone(), at),
+        };
+        new.status = Status::ALL[n % 8];
+        new.ended_at = new.status.is_terminal().then_some(Timestamp(100));
+        new.agent = agent_id(if n % 3 == 0 { "three" } else { "agent" });
+        new.function = FunctionName::trusted(if n % 5 == 0 { "five" } else { "function" });
+        new.error_category = (new.status == Status::Failed).then_some(Category::AgentError);
+        rows.push(new);
+    }
+    hand.insert_all(&rows);
+    rows
+}
+
+fn expected(rows: &[ExecutionRow], keep: impl Fn(&ExecutionRow) -> bool) -> Vec<String> {
+    let mut kept: Vec<&ExecutionRow> = rows.iter().filter(|row| keep(row)).collect();
+    kept.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+    kept.iter().map(|row| row.id.to_string()).collect()
+}
+
+crate::on_each_store! {
+    fn each_filter_keeps_what_fits_at_every_page_size(store) {
+        let hand = Hand::on(store);
+        let rows = twenty(&hand);
+        type Keep = Box<dyn Fn(&ExecutionRow) -> bool>;
+        let mut cases: Vec<(ExecutionFilter, Keep)> = vec![
+            (filter(), Box::new(|_| true)),
+            (ExecutionFilter { agent: Some(agent_id("three")), ..filter() }, Box::new(|r| r.agent.as_str() == "three")),
+            (ExecutionFilter { function: Some(FunctionName::trusted("five")), ..filter() }, Box::new(|r| r.function.as_str() == "five")),
+            (ExecutionFilter { run: Some(run_id("run-of-e04")), ..filter() }, Box::new(|r| r.run.as_str() == "run-of-e04")),
+            (ExecutionFilter { parent: Some(execution_id("e08")), ..filter() }, Box::new(|r| r.parent.as_ref().is_some_and(|p| p.as_str() == "e08"))),
+            (ExecutionFilter { category: Some(Category::AgentError), ..filter() }, Box::new(|r| r.error_category.is_some())),
+            (ExecutionFilter { since: Some(Timestamp(3)), ..filter() }, Box::new(|r| r.created_at.0 >= 3)),
+            (ExecutionFilter { until: Some(Timestamp(3)), ..filter() }, Box::new(|r| r.created_at.0 < 3)),
+            (ExecutionFilter { since: Some(Timestamp(2)), until: Some(Timestamp(7)), agent: Some(agent_id("agent")), ..filter() }, Box::new(|r| (2..7).contains(&r.created_at.0) && r.agent.as_str() == "agent")),
+            (ExecutionFilter { id_part: Some("e1".into()), ..filter() }, Box::new(|r| r.id.as_str().starts_with("e1"))),
+            (ExecutionFilter { id_part: Some("7".into()), ..filter() }, Box::new(|r| r.id.as_str().ends_with('7'))),
+            (ExecutionFilter { run: Some(run_id("nothing")), ..filter() }, Box::new(|_| false)),
+        ];
+        for statuses in [
+            vec![Status::Running],
+            vec![Status::Queued, Status::Paused],
+            vec![Status::Succeeded],
+            vec![Status::Failed, Status::Timeout],
+            vec![Status::Queued, Status::Cancelled],
+            Status::ALL.to_vec(),
+        ] {
+            let wanted = statuses.clone();
+            cases.push((
+                ExecutionFilter { statuses: statuses.clone(), ..filter() },
+                Box::new(move |r| wanted.contains(&r.status)),
+            ));
+            cases.push((
+                ExecutionFilter { statuses: statuses.clone(), agent: Some(agent_id("agent")), ..filter() },
+                Box::new(move |r| statuses.contains(&r.status) && r.agent.as_str() == "agent"),
+            ));
+        }
+        for (filter, keep) in cases {
+            let mut newest = expected(&rows, keep);
+            for limit in [1, 3, 50] {
+                assert_eq!(walk(store, &filter, limit), newest, "{filter:?}");
+            }
+            newest.reverse();
+            let oldest = ExecutionFilter { oldest_first: true, ..filter };
+            for limit in [1, 3, 50] {
+                assert_eq!(walk(store, &oldest, limit), newest, "{oldest:?}");
+            }
+        }
+    }
+
+    fn a_page_is_stable_under_inserts(store) {
+        let hand = Hand::on(store);
+        twenty(&hand);
+        let first = store.executions(&filter(), &first_page(5)).unwrap();
+        let last = first.last().unwrap();
+        let after = Page { after: Some((last.created_at, last.id.to_string())), limit: 5 };
+        let before = store.executions(&filter(), &after).unwrap();
+        hand.insert_all(&[row("newer", 50), row("e19x", 9)]);
+        assert_eq!(store.executions(&filter(), &after).unwrap(), before);
+        assert!(store.executions(&filter(), &first_page(0)).unwrap().is_empty());
+        // A cursor whose row is gone still says where to go on.
+        let gone = Page { after: Some((Timestamp(2), "e04a".into())), limit: 1 };
+        assert_eq!(ids(&store.executions(&filter(), &gone).unwrap()), ["e04"]);
+    }
+
+    fn a_run_is_its_root_and_runs_while_a_member_is_open(store) {
+        let hand = Hand::on(store);
+        let root = row("root", 1);
+        let (one, two) = (child("one", &root, 2), child("two", &root, 3));
+        hand.insert_all(&[root.clone(), one.clone(), two]);
+        let status = || store.run(&root.run).unwrap().unwrap().status;
+        hand.commit(vec![started("root", 1, 5), started("one", 1, 6)]);
+        assert_eq!(status(), Status::Running);
+        hand.commit(vec![ended("root", Status::Failed, 7)]);
+        assert_eq!(status(), Status::Running, "two are open");
+        hand.commit(vec![ended("one", Status::Succeeded, 8)]);
+        assert_eq!(status(), Status::Running, "one is open");
+        hand.commit(vec![ended("two", Status::Cancelled, 9)]);
+        let run = store.run(&root.run).unwrap().unwrap();
+        assert_eq!(run.status, Status::Failed);
+        assert_eq!(run.id, root.run);
+        assert_eq!(run.root.id, root.id);
+        assert_eq!(run.cancelled_at, None);
+        assert_eq!(
+            run.counts,
+            [(Status::Succeeded, 1), (Status::Failed, 1), (Status::Cancelled, 1)]
+        );
+        hand.commit(vec![Write::PutRun(Box::new(RunRow {
+            id: root.run.clone(),
+            root: root.id.clone(),
+            cancelled_at: Some(Timestamp(4)),
+            cancelled_by: None,
+        }))]);
+        let run = store.run(&root.run).unwrap().unwrap();
+        assert_eq!(run.cancelled_at, Some(Timestamp(4)));
+        assert!(store.run(&run_id("nothing")).unwrap().is_none());
+    }
+
+    fn a_lonely_root_shows_its_own_status(store) {
+        let hand = Hand::on(store);
+        hand.insert(&row("e1", 1));
+        let status = || store.run(&run_id("run-of-e1")).unwrap().unwrap().status;
+        assert_eq!(status(), Status::Queued);
+        hand.commit(vec![started("e1", 1, 2)]);
+        assert_eq!(status(), Status::Running);
+        hand.commit(vec![ended("e1", Status::Timeout, 3)]);
+        assert_eq!(status(), Status::Timeout);
+    }
+
+    fn runs_are_filtered_and_paged_by_their_roots(store) {
+        let hand = Hand::on(store);
+        let mut rows = Vec::new();
+        for n in 0..12_usize {
+            let mut root = row(&format!("e{n:02}"), n as i64);
+            root.agent = agent_id(if n % 2 == 0 { "even" } else { "odd" });
+            root.status = Status::ALL[n % 8];
+            if n % 3 == 0 {
+                let mut open = child(&format!("c{n:02}"), &root, 100);
+                open.status = Status::Running;
+                rows.push(open);
+            }
+            rows.push(root);
+        }
+        hand.insert_all(&rows);
+        let walk = |filter: &RunFilter, limit| {
+            let mut seen = Vec::new();
+            let mut page = first_page(limit);
+            loop {
+                let runs = store.runs(filter, &page).unwrap();
+                seen.extend(runs.iter().map(|run| run.root.id.to_string()));
+                match runs.last() {
+                    Some(run) => {
+                        page.after = Some((run.root.created_at, run.root.id.to_string()));
+                    }
+                    None => return seen,
+                }
+            }
+        };
+        let of = |numbers: &[usize]| -> Vec<String> {
+            numbers.iter().map(|n| format!("e{n:02}")).collect()
+        };
+        for limit in [1, 5, 50] {
+            let all: Vec<usize> = (0..12).rev().collect();
+            assert_eq!(walk(&RunFilter::default(), limit), of(&all));
+            for (statuses, numbers) in [
+                (vec![Status::Running], vec![11, 10, 9, 8, 6, 3, 2, 1, 0]),
+                (vec![Status::Queued], vec![8, 0]),
+                (vec![Status::Succeeded], vec![4]),
+                (vec![Status::Failed], vec![5]),
+                (vec![Status::Cancelled], vec![]),
+                (vec![Status::Timeout, Status::Failed], vec![7, 5]),
+                (vec![Status::Queued, Status::Failed], vec![8, 5, 0]),
+            ] {
+                let filter = RunFilter { statuses, ..RunFilter::default() };
+                assert_eq!(walk(&filter, limit), of(&numbers), "{filter:?}");
+            }
+            let odd = RunFilter { agent: Some(agent_id("odd")), ..RunFilter::default() };
+            assert_eq!(walk(&odd, limit), of(&[11, 9, 7, 5, 3, 1]));
+            let some = RunFilter {
+                since: Some(Timestamp(3)),
+                until: Some(Timestamp(6)),
+                ..RunFilter::default()
+            };
+            assert_eq!(walk(&some, limit), of(&[5, 4, 3]));
+            let part = RunFilter { id_part: Some("e07".into()), ..RunFilter::default() };
+            assert_eq!(walk(&part, limit), of(&[7]));
+        }
+    }
+}
