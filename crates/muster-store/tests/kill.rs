@@ -52,7 +52,7 @@ fn child_commits_until_it_is_killed() {
     loop {
         let n = hand.seq.get() + 1;
         let id = format!("e{n}");
-        if n % 16 == 0 {
+        if n.is_multiple_of(16) {
             let bytes = Bytes::from(vec![n as u8; LARGE]);
             store
                 .put_large(&execution_id(&id), PayloadKind::Result, bytes)
