@@ -47,6 +47,8 @@ struct Wanted {
     cursor: Option<String>,
     /// The same as `cursor`.
     after: Option<String>,
+    /// The same as `cursor`.
+    from: Option<String>,
     /// Only these kinds by their first word, comma-separated: `execution`, `run`, `instance`,
     /// `hold`, `plane`.
     topics: Option<String>,
@@ -139,7 +141,7 @@ struct EventPage {
     /// In order.
     events: Vec<EventShown>,
     /// Continue after this, also when the page is empty.
-    next: String,
+    next_cursor: String,
     /// Whether there is more now.
     more: bool,
     /// The position asked for is not there any more: the page starts with the oldest event.
@@ -173,7 +175,7 @@ async fn events(
                 Problem::validation("cursor must be the id of an event of this plane")
             })?)
         }
-        (None, None) => None,
+        None => None,
     };
     if wants_a_page(&headers) {
         let limit = wanted.limit.unwrap_or(100).clamp(1, LIMIT_MAX);
@@ -350,7 +352,7 @@ async fn page(
         }
         Ok(EventPage {
             events,
-            next: cursors.text(after),
+            next_cursor: cursors.text(after),
             more: after < last,
             reset: gone && must_be_there,
         })
