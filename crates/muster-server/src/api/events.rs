@@ -169,12 +169,11 @@ async fn events(
 ) -> Result<Response, Problem> {
     let filter = Filter::of(&wanted)?;
     let cursors = Cursors::of(&app);
-    let asked = match (&wanted.cursor, &wanted.after) {
-        (Some(cursor), _) | (None, Some(cursor)) => {
-            Some(cursors.read(cursor).ok_or_else(|| {
-                Problem::validation("cursor must be the id of an event of this plane")
-            })?)
-        }
+    let named = [&wanted.cursor, &wanted.after, &wanted.from];
+    let asked = match named.into_iter().flatten().next() {
+        Some(cursor) => Some(cursors.read(cursor).ok_or_else(|| {
+            Problem::validation("cursor must be the id of an event of this plane")
+        })?),
         None => None,
     };
     if wants_a_page(&headers) {
