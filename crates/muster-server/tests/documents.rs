@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use muster_server::meters::names;
 
 fn compare(file: &str, wanted: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(file);
     if std::env::var_os("MUSTER_UPDATE").is_some() {
         std::fs::write(&path, wanted).expect("write the document");
     }
@@ -34,12 +36,26 @@ fn the_page_of_metrics_is_what_the_plane_counts() {
          when they cannot be read. No label carries an execution id; `agent` is the only one that agents \
          choose: ",
     );
-    let _ = writeln!(page, "the first {} by id have series of their own, the rest is added up under `_other`.\n", names::AGENTS_MAX);
+    let _ = writeln!(
+        page,
+        "the first {} by id have series of their own, the rest is added up under `_other`.\n",
+        names::AGENTS_MAX
+    );
     page.push_str("| name | kind | labels | says |\n|---|---|---|---|\n");
     for metric in names::ALL {
-        let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        let labels: Vec<String> = metric
+            .labels
+            .iter()
+            .map(|label| format!("`{label}`"))
+            .collect();
         let kind = format!("{:?}", metric.kind).to_lowercase();
-        let _ = writeln!(page, "| `{}` | {kind} | {} | {} |", metric.name, labels.join(" "), metric.help);
+        let _ = writeln!(
+            page,
+            "| `{}` | {kind} | {} | {} |",
+            metric.name,
+            labels.join(" "),
+            metric.help
+        );
     }
     compare("docs/metrics.md", &page);
 }

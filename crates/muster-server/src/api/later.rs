@@ -8,7 +8,7 @@ use super::problem::Problem;
 use crate::app::App;
 
 /// Path and what it would be.
-const LATER: &[(&str, &str)] = &[
+pub(crate) const LATER: &[(&str, &str)] = &[
     ("/api/v1/executions/{id}/restart", "restarting executions"),
     ("/api/v1/executions/{id}/pause", "pausing executions"),
     ("/api/v1/executions/{id}/resume", "resuming executions"),

@@ -141,7 +141,10 @@ impl FakeAgent {
     /// Stops listening, as a killed process does.
     pub(crate) async fn kill(self) -> u16 {
         self.server.abort();
-        eventually("the agent is gone", || async { self.server.is_finished().then_some(()) }).await;
+        eventually("the agent is gone", || async {
+            self.server.is_finished().then_some(())
+        })
+        .await;
         self.port
     }
 
