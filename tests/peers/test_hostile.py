@@ -159,7 +159,10 @@ def test_a_lone_surrogate_and_a_huge_number_are_ordinary_input(shared):
         headers = {"content-type": "application/json"}
         answer = shared.http.post("/api/v1/execute/sane.now", content=text, headers=headers)
         # What the agent makes of it is its own business; the plane passes it on or says why not.
-        assert answer.status_code < 500 or answer.json()["error_category"] == "agent_error"
+        assert answer.status_code < 500 or answer.json()["error_category"] in (
+            "agent_error",
+            "bad_response",
+        )
         still_serves(shared)
 
 

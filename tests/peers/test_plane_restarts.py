@@ -68,25 +68,24 @@ def running(plane):
     return [row for row in plane.store.executions().values() if row["status"] == "running"]
 
 
-def test_a_chain_in_flight_survives_kill_9_of_the_plane(world):
+def test_a_parent_that_polls_for_its_child_survives_kill_9_of_the_plane(world, tmp_path):
     plane = world.plane()
-    names = ("up", "down")
-    agents = [world.agent(plane, "chain.py", name) for name in names]
-    slow = world.agent(plane, "basic.py", "slow-leaf")
-    for agent in [*agents, slow]:
+    agents = [world.agent(plane, "chain.py", "waits"), world.agent(plane, "basic.py", "works")]
+    for agent in agents:
         agent.expect_error("memory events|[Cc]onnect|[Hh]eartbeat|poll|attempt")
-    ids = [
-        plane.submit("up.relay", {"path": ["down"], "value": n}).json()["execution_id"]
-        for n in range(5)
-    ]
-    ids.append(plane.submit("slow-leaf.slow", {"seconds": 3}).json()["execution_id"])
+    mark = tmp_path / "steps"
+    submitted = plane.submit(
+        "waits.wait_for_slow", {"agent": "works", "seconds": 4, "mark": str(mark)}
+    )
+    until("the child works", mark.exists)
     plane.kill_9()
     plane.start()
-    for id in ids:
-        view = plane.wait_end(id, within=90)
-        assert view["status"] in ("succeeded", "failed"), view
-    slow_view = plane.execution(ids[-1])
-    assert slow_view["status"] == "succeeded", slow_view
+    view = plane.wait_end(submitted.json()["execution_id"], within=90)
+    assert view["status"] == "succeeded", view
+    assert view["result"] == {"slept": 4}
+    rows = plane.store.executions().values()
+    assert [row["status"] for row in rows] == ["succeeded", "succeeded"]
+    assert mark.read_text().splitlines().count("0") == 1, "the child ran twice"
 
 
 def test_what_was_acknowledged_is_there_after_kill_9(world):

@@ -128,7 +128,7 @@ def credentials_of(plane, id):
 
 def test_with_the_event_stream_on_calls_still_return_their_result(world):
     plane = world.plane()
-    world.agent(plane, "chain.py", "s-top", AGENTFIELD_ASYNC_ENABLE_EVENT_STREAM="true")
+    top = world.agent(plane, "chain.py", "s-top", AGENTFIELD_ASYNC_ENABLE_EVENT_STREAM="true")
     world.agent(plane, "chain.py", "s-leaf", AGENTFIELD_ASYNC_ENABLE_EVENT_STREAM="true")
     for value in range(10):
         answer = plane.call("s-top.relay", {"path": ["s-leaf"], "value": value})
@@ -137,3 +137,4 @@ def test_with_the_event_stream_on_calls_still_return_their_result(world):
     fan = plane.call("s-top.fan", {"agent": "s-leaf", "width": 12})
     assert fan.status_code == 200, fan.text
     assert fan.json()["result"]["sum"] == sum(range(12))
+    assert not [line for line in top.child.lines if "Event stream returned" in line]

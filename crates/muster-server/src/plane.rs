@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
+use http::StatusCode;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use muster_engine::{Engine, Event, Limits};
@@ -29,10 +30,9 @@ use crate::dispatch::connect::Connector;
 use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
 use crate::slow_body::SlowBody;
+use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
 use crate::world::PlaneWorld;
 
-/// Slow clients: how long the head of a request may take.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Header lines of one request.
 const HEADERS_MAX: usize = 100;
 
@@ -124,6 +124,7 @@ impl Plane {
             meters: crate::meters::Meters::new(config.origin.0),
         });
         let dispatcher = dispatcher(&app);
+        app.meters.watch_dispatches(dispatcher.flights());
         let driver = drive(&app, &dispatcher).await?;
         crate::health::start_duties(&app);
         crate::chores::start(&app);
@@ -284,13 +285,23 @@ async fn connection(
     service: Router,
     closing: CancellationToken,
 ) {
+    let clock = HeadClock::new();
+    let stream = Watched::new(stream, clock.clone());
     let service = hyper::service::service_fn(move |mut request: http::Request<Incoming>| {
+        let serving = clock.serving();
         request.extensions_mut().insert(ConnectInfo(peer));
-        service.clone().call(request.map(SlowBody::new))
+        let answer = service.clone().call(request.map(SlowBody::new));
+        async move {
+            let answer = answer.await;
+            if matches!(&answer, Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS) {
+                serving.for_ever();
+            }
+            answer
+        }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(IDLE_MAX)
         .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();

@@ -248,6 +248,8 @@ impl Client {
 /// A failure from an answer of 400 and above.
 fn refusal(status: u16, body: &[u8]) -> Failure {
     match serde_json::from_slice::<ErrorBody>(body) {
+        Ok(body) if body.error_category == Category::Unauthenticated => Failure::from(body)
+            .hint("set MUSTER_API_KEY, or run this where the plane's data directory .muster is"),
         Ok(body) => Failure::from(body),
         Err(_) => Failure::new(
             Category::BadResponse,

@@ -9,7 +9,7 @@ use crate::out::{self, Colour, Style, clean};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Failure {
     /// What a program reads.
-    pub(crate) body: ErrorBody,
+    pub(crate) body: Box<ErrorBody>,
     /// What was seen, a line each.
     pub(crate) evidence: Vec<String>,
     /// What to do.
@@ -78,7 +78,7 @@ impl Failure {
 impl From<ErrorBody> for Failure {
     fn from(body: ErrorBody) -> Self {
         Self {
-            body,
+            body: Box::new(body),
             evidence: Vec::new(),
             hint: None,
         }

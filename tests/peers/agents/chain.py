@@ -29,6 +29,11 @@ async def through_skill(agent: str, value: int) -> dict:
 
 
 @app.reasoner()
+async def wait_for_slow(agent: str, seconds: float, mark: str) -> dict:
+    return await app.call(f"{agent}.slow", seconds=seconds, mark=mark)
+
+
+@app.reasoner()
 async def fan(agent: str, width: int) -> dict:
     answers = await asyncio.gather(
         *(app.call(f"{agent}.relay", path=[], value=n) for n in range(width))

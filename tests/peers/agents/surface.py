@@ -22,7 +22,7 @@ async def remember(key: str) -> dict:
     first = await memory.get(key)
     await memory.set(key, None)
     null = await memory.get(key, default="absent")
-    await memory.global_scope().set(f"{key}.global", [1, 2])
+    await memory.global_scope.set(f"{key}.global", [1, 2])
     session = memory.session("session-of-the-test")
     await session.set(f"{key}.session", "text")
     listed = await session.list_keys()
@@ -31,7 +31,7 @@ async def remember(key: str) -> dict:
     return {
         "first": first,
         "null": null,
-        "global": await memory.global_scope().get(f"{key}.global"),
+        "global": await memory.global_scope.get(f"{key}.global"),
         "session": await session.get(f"{key}.session"),
         "listed": listed,
         "gone": gone,
@@ -40,8 +40,8 @@ async def remember(key: str) -> dict:
 
 @app.reasoner()
 async def change(key: str, value: int) -> dict:
-    await app.memory.global_scope().set(key, value)
-    await app.memory.global_scope().delete(key)
+    await app.memory.global_scope.set(key, value)
+    await app.memory.global_scope.delete(key)
     return {"changed": key}
 
 

@@ -59,5 +59,7 @@ class Child:
         self.process.wait(60)
         self._reader.join(10)
 
-    def output(self, last=80):
-        return "\n".join([f"--- {self.name}", *self.lines[-last:]])
+    def output(self, last=60):
+        """The end of what it printed, without debug lines, each cut to a readable length."""
+        lines = [line for line in self.lines if '"level":"debug"' not in line]
+        return "\n".join([f"--- {self.name}", *(line[:400] for line in lines[-last:])])

@@ -47,6 +47,8 @@ struct Wanted {
     cursor: Option<String>,
     /// The same as `cursor`.
     after: Option<String>,
+    /// The same as `cursor`.
+    from: Option<String>,
     /// Only these kinds by their first word, comma-separated: `execution`, `run`, `instance`,
     /// `hold`, `plane`.
     topics: Option<String>,
@@ -139,7 +141,7 @@ struct EventPage {
     /// In order.
     events: Vec<EventShown>,
     /// Continue after this, also when the page is empty.
-    next: String,
+    next_cursor: String,
     /// Whether there is more now.
     more: bool,
     /// The position asked for is not there any more: the page starts with the oldest event.
@@ -167,13 +169,12 @@ async fn events(
 ) -> Result<Response, Problem> {
     let filter = Filter::of(&wanted)?;
     let cursors = Cursors::of(&app);
-    let asked = match (&wanted.cursor, &wanted.after) {
-        (Some(cursor), _) | (None, Some(cursor)) => {
-            Some(cursors.read(cursor).ok_or_else(|| {
-                Problem::validation("cursor must be the id of an event of this plane")
-            })?)
-        }
-        (None, None) => None,
+    let named = [&wanted.cursor, &wanted.after, &wanted.from];
+    let asked = match named.into_iter().flatten().next() {
+        Some(cursor) => Some(cursors.read(cursor).ok_or_else(|| {
+            Problem::validation("cursor must be the id of an event of this plane")
+        })?),
+        None => None,
     };
     if wants_a_page(&headers) {
         let limit = wanted.limit.unwrap_or(100).clamp(1, LIMIT_MAX);
@@ -350,7 +351,7 @@ async fn page(
         }
         Ok(EventPage {
             events,
-            next: cursors.text(after),
+            next_cursor: cursors.text(after),
             more: after < last,
             reset: gone && must_be_there,
         })

@@ -21,7 +21,7 @@ mod executions;
 mod health;
 mod hold;
 mod keys;
-mod later;
+pub(crate) mod later;
 mod logs;
 mod memory;
 mod metrics;

@@ -149,6 +149,10 @@ static BY_SHAPE: LazyLock<FxHashMap<u64, Vec<&'static Rule>>> = LazyLock::new(||
     for rule in RULES {
         map.entry(shape(rule.path)).or_default().push(rule);
     }
+    // What is not there yet has rows without methods: whoever may ask anything is told so.
+    for (path, _) in crate::api::later::LATER {
+        map.entry(shape(path)).or_default();
+    }
     map
 });
 

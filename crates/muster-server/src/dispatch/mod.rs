@@ -101,6 +101,12 @@ impl Dispatcher {
         IN_FLIGHT_MAX - self.0.flights.available_permits()
     }
 
+    /// Asks the same later, and keeps nothing alive for it.
+    pub fn flights(&self) -> impl Fn() -> usize + std::marker::Send + Sync + 'static {
+        let inner = Arc::downgrade(&self.0);
+        move || inner.upgrade().map_or(0, |inner| Self(inner).in_flight())
+    }
+
     /// Drops the connections of an instance that nobody uses; an exchange on its way ends first.
     fn close_idle(&self, key: &InstanceKey) {
         self.0.peers.remove(key);

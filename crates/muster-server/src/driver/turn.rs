@@ -112,9 +112,10 @@ impl<E: Decider> Driver<E> {
             pulse.busy.store(false, Ordering::Release);
             self.parts.shared.inbox.take(&mut self.batch, until);
         }
-        pulse.busy.store(true, Ordering::Release);
         let now = self.parts.clock.now();
+        // In this order: who sees it busy must not see when it turned before it slept.
         pulse.turned_at.store(now.0, Ordering::Release);
+        pulse.busy.store(true, Ordering::Release);
         if self.batch.is_empty() && self.parts.shared.inbox.is_closed() {
             return false;
         }

@@ -53,7 +53,7 @@ pub struct Meters {
     commit_writes: Histogram,
     commit_seconds: Histogram,
     inbox_age: Histogram,
-    dispatches: Gauge,
+    dispatches: OnceLock<Box<dyn Fn() -> usize + Send + Sync>>,
     readers: [Gauge; 2],
     gaps: [Counter; 2],
 }
@@ -147,7 +147,7 @@ impl Meters {
             commit_writes: histogram(names::COMMIT_WRITES),
             commit_seconds: histogram(names::COMMIT_SECONDS),
             inbox_age: histogram(names::INBOX_AGE),
-            dispatches: recorder.register_gauge(&Key::from_name(names::DISPATCHES), &METADATA),
+            dispatches: OnceLock::new(),
             readers: streams.map(|stream| {
                 let key = Key::from_parts(names::READERS, vec![label("stream", stream.word())]);
                 recorder.register_gauge(&key, &METADATA)
@@ -223,10 +223,14 @@ impl Meters {
         self.inbox_age.record(oldest.as_secs_f64());
     }
 
-    /// A dispatch is in flight until the value is dropped.
-    pub fn dispatching(&self) -> Open {
-        self.dispatches.increment(1.0);
-        Open(self.dispatches.clone())
+    /// Says where to ask for the calls to agents that are on their way. Once.
+    pub fn watch_dispatches(&self, count: impl Fn() -> usize + Send + Sync + 'static) {
+        let _ = self.dispatches.set(Box::new(count));
+    }
+
+    /// Calls to agents that are on their way.
+    pub fn dispatches(&self) -> Option<usize> {
+        self.dispatches.get().map(|count| count())
     }
 
     /// Somebody reads a stream until the value is dropped.
@@ -351,8 +355,8 @@ mod tests {
             category: Category::Other("made up".into()),
         });
         meters.committed(3, 9, Duration::from_millis(2));
-        let one = meters.dispatching();
-        let two = meters.dispatching();
+        let one = meters.reading(Stream::Sse);
+        let two = meters.reading(Stream::Sse);
         drop(one);
         let text = meters.render();
         for line in [
@@ -363,12 +367,16 @@ mod tests {
             r#"muster_executions_refused_total{lane="sync",category="other",origin="ci"} 1"#,
             r#"muster_execution_duration_seconds_bucket{lane="async",status="failed",origin="ci",le="0.0025"} 2"#,
             "muster_commit_events_count 1",
-            "muster_dispatches_in_flight 1",
+            r#"muster_stream_readers{stream="sse"} 1"#,
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
         drop(two);
-        assert!(meters.render().contains("muster_dispatches_in_flight 0"));
+        assert!(
+            meters
+                .render()
+                .contains(r#"muster_stream_readers{stream="sse"} 0"#)
+        );
     }
 
     #[test]

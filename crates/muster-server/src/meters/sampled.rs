@@ -1,5 +1,6 @@
 //! What is read when somebody scrapes: queues and slots, the store, duties, the process.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use muster_engine::effect::{AgentState, Reply};
@@ -17,11 +18,25 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) async fn lines(app: &App) -> String {
     let now = app.clock.now();
     let mut text = Text::default();
+    if let Some(dispatches) = app.meters.dispatches() {
+        text.number(names::DISPATCHES, dispatches as f64);
+    }
+    states_into(&mut text, app, now);
     engine_into(&mut text, app, now).await;
     store_into(&mut text, app).await;
     duties_into(&mut text, app, now);
     process_into(&mut text, app);
     text.finish()
+}
+
+fn states_into(text: &mut Text, app: &App, now: Timestamp) {
+    let mut states: BTreeMap<&'static str, f64> = BTreeMap::new();
+    for agent in app.directory.agents() {
+        let verdict = agent.verdict(now, &app.limits);
+        let word = verdict.map_or("unknown", |verdict| verdict.state.word());
+        *states.entry(word).or_default() += 1.0;
+    }
+    text.family(names::AGENTS, "state", states);
 }
 
 async fn engine_into(text: &mut Text, app: &App, now: Timestamp) {

@@ -122,6 +122,7 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
 async fn every_route_answers_every_body_in_the_one_shape_and_writes_nothing_it_refused() {
     let world = World::start().await;
     let agent = Agent::start(&world, "sane").await;
+    let _victim = Agent::start(&world, routes::VICTIM).await;
     let (mut wrong, mut asked) = (Vec::new(), 0);
     for route in routes::all(&world).await {
         if route.method == "GET" {
@@ -130,7 +131,7 @@ async fn every_route_answers_every_body_in_the_one_shape_and_writes_nothing_it_r
         let path = route.filled(if route.template.contains("{target}") {
             "sane.echo"
         } else {
-            "sane"
+            routes::VICTIM
         });
         for (what, body) in bodies() {
             for kind in ["application/json", "text/plain"] {
@@ -180,7 +181,7 @@ async fn a_body_over_the_limit_is_too_large_on_every_route_and_is_not_kept() {
         let path = route.filled(if route.template.contains("{target}") {
             "sane.echo"
         } else {
-            "sane"
+            routes::VICTIM
         });
         let announced = world
             .as_key(&world.owner, &route.method, &path, &huge)

@@ -10,8 +10,9 @@ use crate::support::{World, wire};
 async fn unknown_and_impossible_ids_get_a_clear_error_on_every_route() {
     let world = World::start().await;
     let agent = Agent::start(&world, "sane").await;
+    let _victim = Agent::start(&world, routes::VICTIM).await;
     let long = "a".repeat(300);
-    let very_long = "a".repeat(60_000);
+    let very_long = "a".repeat(25_000);
     let ids = [
         "exec_unknown",
         ".",
@@ -76,6 +77,7 @@ async fn unknown_and_impossible_ids_get_a_clear_error_on_every_route() {
 async fn queries_that_make_no_sense_get_a_clear_error_on_every_route() {
     let world = World::start().await;
     let agent = Agent::start(&world, "sane").await;
+    let _victim = Agent::start(&world, routes::VICTIM).await;
     let names = [
         "limit",
         "cursor",
@@ -106,7 +108,7 @@ async fn queries_that_make_no_sense_get_a_clear_error_on_every_route() {
         "1e400",
         "%00",
         "%ff",
-        "x".repeat(5_000).leak(),
+        "x".repeat(2_000).leak(),
         "%5B%5D",
         "..",
         "null",
@@ -121,7 +123,7 @@ async fn queries_that_make_no_sense_get_a_clear_error_on_every_route() {
                 format!("cursor={value}"),
                 format!("limit={value}&limit={value}"),
             ] {
-                let path = format!("{}?{query}", route.filled("sane"));
+                let path = format!("{}?{query}", route.filled(routes::VICTIM));
                 let shown: String = path.chars().take(90).collect();
                 let headers = [
                     ("X-API-Key", world.owner.as_str()),
@@ -148,6 +150,7 @@ async fn queries_that_make_no_sense_get_a_clear_error_on_every_route() {
 async fn headers_that_make_no_sense_get_a_clear_error_on_every_route() {
     let world = World::start().await;
     let agent = Agent::start(&world, "sane").await;
+    let _victim = Agent::start(&world, routes::VICTIM).await;
     let long = "x".repeat(8_000);
     let names = [
         "X-Run-ID",
@@ -186,7 +189,7 @@ async fn headers_that_make_no_sense_get_a_clear_error_on_every_route() {
             let path = route.filled(if route.template.contains("{target}") {
                 "sane.echo"
             } else {
-                "sane"
+                routes::VICTIM
             });
             let mut headers = vec![
                 ("X-API-Key", world.owner.as_str()),
@@ -216,6 +219,7 @@ async fn headers_that_make_no_sense_get_a_clear_error_on_every_route() {
 async fn what_is_no_http_at_all_is_answered_or_cut_off() {
     let world = World::start().await;
     let agent = Agent::start(&world, "sane").await;
+    let _victim = Agent::start(&world, routes::VICTIM).await;
     let many_headers: Vec<(String, String)> =
         (0..500).map(|n| (format!("X-{n}"), "v".into())).collect();
     let many: Vec<(&str, &str)> = many_headers

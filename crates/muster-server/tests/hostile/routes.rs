@@ -50,6 +50,9 @@ impl Route {
     }
 }
 
+/// The agent that hostile requests are about. The one that must still work is another.
+pub const VICTIM: &str = "victim";
+
 /// Every route.
 pub async fn all(world: &World) -> Vec<Route> {
     let document = world.get("/openapi.json").await.json();

@@ -15,6 +15,19 @@ use tempfile::TempDir;
 
 pub use wire::Answer;
 
+/// Opens the store; one that a plane just left is let go within moments.
+async fn open(dir: &std::path::Path, options: &Options) -> SqliteStore {
+    let until = tokio::time::Instant::now() + wire::DEADLINE;
+    loop {
+        match SqliteStore::open(dir, options.clone()) {
+            Err(muster_store::StoreError::InUse(_)) if tokio::time::Instant::now() < until => {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            end => return end.expect("a store"),
+        }
+    }
+}
+
 /// A running plane.
 pub struct World {
     /// Its data.
@@ -46,7 +59,7 @@ impl World {
             durability: Durability::Process,
             ..Options::default()
         };
-        let store = Arc::new(SqliteStore::open(dir.path(), options).expect("a store"));
+        let store = Arc::new(open(dir.path(), &options).await);
         let stores = Stores {
             decisions: store.clone(),
             annex: store,

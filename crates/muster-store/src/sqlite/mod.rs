@@ -6,6 +6,7 @@
 //! connections of their own. Durable as [`Options::durability`] says.
 
 mod annex;
+mod backup;
 mod codes;
 mod commit;
 mod connection;
@@ -21,6 +22,8 @@ mod retire;
 mod rows;
 mod schema;
 mod store;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 mod writer;
 

@@ -19,9 +19,9 @@ use crate::{StoreAbout, StoreError, StoreResult};
 /// The first release of SQLite without the WAL-reset bug, as it numbers itself.
 const SQLITE_MIN: i32 = 3_051_003;
 
-const DECISIONS_FILE: &str = "decisions.db";
-const PAYLOADS_FILE: &str = "payloads.db";
-const LOGS_FILE: &str = "logs.db";
+pub(super) const DECISIONS_FILE: &str = "decisions.db";
+pub(super) const PAYLOADS_FILE: &str = "payloads.db";
+pub(super) const LOGS_FILE: &str = "logs.db";
 
 const DECISIONS: Tuning = Tuning {
     page_size: 4096,
@@ -44,17 +44,11 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
     if rusqlite::version_number() < SQLITE_MIN {
         return Err(StoreError::OldSqlite(rusqlite::version().to_owned()));
     }
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|source| StoreError::Io {
-            doing: format!("make the data directory {}", dir.display()),
-            source,
-        })?;
+    make_private_dir(dir)?;
     let lock = lock(dir)?;
 
     let path = dir.join(DECISIONS_FILE);
+    make_private_file(&path)?;
     let mut conn = writer(&path, options.durability, DECISIONS)?;
     migrate(&conn, schema::DECISIONS)?;
     conn.execute_batch(&schema::views())
@@ -67,12 +61,14 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
     let upkeep = Upkeep::start(beside, decisions.clone(), pages)?;
 
     let path = dir.join(PAYLOADS_FILE);
+    make_private_file(&path)?;
     let conn = writer(&path, options.durability, PAYLOADS)?;
     migrate(&conn, schema::PAYLOADS)?;
     let payload_readers = Readers::open(&path, 2)?;
     let payloads = Writer::start("muster-payloads", conn)?;
 
     let path = dir.join(LOGS_FILE);
+    make_private_file(&path)?;
     let conn = writer(&path, options.durability, LOGS)?;
     migrate(&conn, schema::LOGS)?;
     let log_readers = Readers::open(&path, 2)?;
@@ -100,24 +96,44 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
     })
 }
 
-/// Takes the lock of the directory. The kernel gives it back when the process ends, however.
-fn lock(dir: &Path) -> StoreResult<File> {
-    let path = dir.join("lock");
-    let file = OpenOptions::new()
+/// Makes a directory for its owner alone; one that is there stays as it is.
+pub(super) fn make_private_dir(dir: &Path) -> StoreResult<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| cannot_write(dir, "make the data directory", source))
+}
+
+/// Makes a file for its owner alone; one that is there stays as it is. SQLite gives the files
+/// beside it the same mode.
+pub(super) fn make_private_file(path: &Path) -> StoreResult<File> {
+    OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .mode(0o600)
-        .open(&path)
-        .map_err(|source| match source.kind() {
-            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-                StoreError::ReadOnly(dir.display().to_string())
-            }
-            _ => StoreError::Io {
-                doing: format!("open {}", path.display()),
-                source,
-            },
-        })?;
+        .open(path)
+        .map_err(|source| cannot_write(path, "open", source))
+}
+
+fn cannot_write(path: &Path, doing: &str, source: std::io::Error) -> StoreError {
+    match source.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            StoreError::ReadOnly(path.display().to_string())
+        }
+        std::io::ErrorKind::StorageFull => StoreError::Full,
+        _ => StoreError::Io {
+            doing: format!("{doing} {}", path.display()),
+            source,
+        },
+    }
+}
+
+/// Takes the lock of the directory. The kernel gives it back when the process ends, however.
+fn lock(dir: &Path) -> StoreResult<File> {
+    let path = dir.join("lock");
+    let file = make_private_file(&path)?;
     match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::InUse(dir.display().to_string())),

@@ -189,9 +189,7 @@ pub(super) fn text_of(style: &Style, agent: &Value, now: Timestamp) -> String {
             text += &format!("  {name:10} {value}\n");
         }
     }
-    if let Some(address) = item::text(agent, &["base_url"]) {
-        text += &format!("  {:10} {address}\n", "address");
-    }
+
     let list = |name: &str| {
         agent
             .get(name)

@@ -85,7 +85,7 @@ fn say_accepted(
     out::data(execution);
     if !args.quiet {
         let position = item::number(accepted, &["queue_position"])
-            .map(|n| format!(", position {}", span::number(n)))
+            .map(|n| format!(", {} ahead of it", span::number(n)))
             .unwrap_or_default();
         let status = item::text(accepted, &["status"]).unwrap_or_default();
         out::talk(&format!("{} {status}{position}, run {run}", args.target));

@@ -21,10 +21,13 @@ pub(super) struct List {
     /// How many items at most; `None` for lists that have no pages.
     pub(super) limit: Option<u32>,
     /// What the queues know of the items.
-    pub(super) join: Option<fn(&mut [Value], &[Value])>,
+    pub(super) join: Option<Join>,
     /// Draws it for people.
     pub(super) draw: fn(&Style, &Listed) -> String,
 }
+
+/// Puts what the queues know into the items of a list.
+pub(super) type Join = fn(&mut [Value], &[Value]);
 
 /// A list as it came.
 #[derive(Debug, Clone)]

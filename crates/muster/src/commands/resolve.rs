@@ -99,11 +99,16 @@ fn choose(noun: Noun, typed: &str, pattern: &Pattern, items: &[Value]) -> Outcom
     let word = noun.word();
     let mut found: Vec<String> = items
         .iter()
-        .filter_map(|item| match noun {
-            Noun::Run => item::raw(item, &["run_id", "id"]),
-            _ => item::raw(item, &["id", "execution_id", "node_id"]),
+        .filter_map(|item| {
+            let id = match noun {
+                Noun::Run => item::raw(item, &["run_id", "id"]),
+                _ => item::raw(item, &["id", "execution_id", "node_id"]),
+            }?;
+            // A key is known by the start of its text as well.
+            let by_prefix =
+                item::raw(item, &["prefix"]).is_some_and(|prefix| pattern.fits(&prefix));
+            (by_prefix || pattern.fits(&id)).then_some(id)
         })
-        .filter(|id| pattern.fits(id))
         .collect();
     found.sort();
     found.dedup();

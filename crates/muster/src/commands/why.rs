@@ -160,8 +160,13 @@ fn said_by(fact: &Value) -> String {
         item::text(fact, &["status_reason", "reason"]),
         text,
     ];
+    let mut last = String::new();
     for more in more.into_iter().flatten() {
-        said += &format!(": {more}");
+        // The category and the reason are often the same word.
+        if more != last {
+            said += &format!(": {more}");
+        }
+        last = more;
     }
     said
 }

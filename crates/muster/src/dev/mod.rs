@@ -2,6 +2,7 @@
 //! that is started again when its files change.
 
 pub(crate) mod example;
+mod lines;
 mod supervise;
 mod watch;
 

@@ -16,6 +16,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::lines;
 use super::watch::Watch;
 use crate::failure::{Failure, Outcome};
 use crate::out::{self, Colour, Look, clean};
@@ -60,6 +61,7 @@ impl Supervised {
         stop: CancellationToken,
     ) -> Outcome<()> {
         let mut back_off = BACK_OFF_FIRST;
+        let mut restless = Restless::default();
         loop {
             if let Some(watch) = &mut watch {
                 watch.forget();
@@ -71,7 +73,15 @@ impl Supervised {
             let why = tokio::select! {
                 status = running.child.wait() => Stopped::Ended(status?),
                 file = changed(&mut watch) => {
-                    self.say(&format!("{} changed, restarting", file.display()));
+                    if let (true, Some(watch)) = (restless.is(&file, began.elapsed()), &mut watch) {
+                        self.say(&format!(
+                            "{} changes whenever the agent starts; not watching it any more",
+                            file.display()
+                        ));
+                        watch.ignore(&file);
+                    } else {
+                        self.say(&format!("{} changed, restarting", file.display()));
+                    }
                     Stopped::Changed
                 }
                 () = stop.cancelled() => Stopped::Told,
@@ -132,6 +142,28 @@ impl Supervised {
         let label = self.label.as_deref().unwrap_or("agent");
         let line = format!("{label} | {text}");
         out::talk(&self.look.errors.paint(Colour::Yellow, &line));
+    }
+}
+
+/// Notices a file that the agent itself writes when it starts: each start would be the cause of
+/// the next.
+#[derive(Default)]
+struct Restless {
+    file: std::path::PathBuf,
+    times: u32,
+}
+
+impl Restless {
+    const SOON: Duration = Duration::from_secs(3);
+    const TIMES: u32 = 4;
+
+    fn is(&mut self, file: &std::path::Path, after_start: Duration) -> bool {
+        if after_start > Self::SOON || self.file != file {
+            file.clone_into(&mut self.file);
+            self.times = 0;
+        }
+        self.times += 1;
+        self.times >= Self::TIMES
     }
 }
 
@@ -287,8 +319,31 @@ async fn show(
         {
             broken.store(true, Ordering::Release);
         }
-        if let Some(label) = &label {
-            to(&format!("{label} {}", clean(text)));
+        if let (Some(label), Some(text)) = (&label, lines::shown(text)) {
+            to(&format!("{label} {}", clean(&text)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_file_that_changes_at_each_start_is_noticed_and_edits_of_people_are_not() {
+        let mut restless = Restless::default();
+        let soon = Duration::from_secs(1);
+        let seen: Vec<bool> = (0..4)
+            .map(|_| restless.is(Path::new("state.json"), soon))
+            .collect();
+        assert_eq!(seen, [false, false, false, true]);
+        let mut restless = Restless::default();
+        for _ in 0..9 {
+            assert!(!restless.is(Path::new("agent.py"), Duration::from_secs(20)));
+        }
+        for n in 0..9 {
+            assert!(!restless.is(Path::new(&format!("{n}.py")), soon));
         }
     }
 }

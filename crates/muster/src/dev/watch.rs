@@ -1,6 +1,7 @@
 //! Says when source files under a directory changed. Watches each directory for itself, so that
 //! what is ignored costs nothing. Restarts nobody.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ const IGNORED_ENDS: &[&str] = &[
     ".tmp",
     "~",
     ".log",
+    ".out",
     ".db",
     ".db-wal",
     ".db-shm",
@@ -62,6 +64,10 @@ pub(crate) struct Watch {
     watcher: RecommendedWatcher,
     changes: mpsc::Receiver<PathBuf>,
     watched: usize,
+    /// Files that change by themselves.
+    restless: Vec<PathBuf>,
+    /// Files that our own output goes to, by device and number.
+    own: Vec<(u64, u64)>,
 }
 
 impl Watch {
@@ -85,6 +91,8 @@ impl Watch {
             watcher,
             changes,
             watched: 0,
+            restless: Vec::new(),
+            own: own_output(),
         };
         watch
             .watcher
@@ -107,12 +115,20 @@ impl Watch {
                 break path;
             }
         };
+        let mut seen = vec![first];
         while let Ok(more) = tokio::time::timeout(QUIET, self.next_source()).await {
-            let _ = more;
+            seen.extend(more);
         }
-        first
+        // An editor that writes a new file and renames it names the new one first.
+        let named = seen.iter().find(|path| path.exists()).unwrap_or(&seen[0]);
+        named
             .strip_prefix(&self.root)
-            .map_or(first.clone(), Path::to_owned)
+            .map_or_else(|_| named.clone(), Path::to_owned)
+    }
+
+    /// Never reports this file again.
+    pub(crate) fn ignore(&mut self, file: &Path) {
+        self.restless.push(self.root.join(file));
     }
 
     /// Forgets what changed until now.
@@ -145,7 +161,11 @@ impl Watch {
     }
 
     fn is_ignored(&self, path: &Path) -> bool {
-        if path.starts_with(&self.data) {
+        if path.starts_with(&self.data) || self.restless.iter().any(|known| known == path) {
+            return true;
+        }
+        let identity = std::fs::metadata(path).map(|of| (of.dev(), of.ino()));
+        if identity.is_ok_and(|identity| self.own.contains(&identity)) {
             return true;
         }
         let below = path.strip_prefix(&self.root).unwrap_or(path);
@@ -195,6 +215,18 @@ impl Watch {
             }
         }
     }
+}
+
+/// Where our output goes when it was sent to a file: each line would be a change.
+fn own_output() -> Vec<(u64, u64)> {
+    let of = |file: std::io::Result<rustix::fs::Stat>| file.ok().map(|s| (s.st_dev, s.st_ino));
+    [
+        of(rustix::fs::fstat(std::io::stdout()).map_err(Into::into)),
+        of(rustix::fs::fstat(std::io::stderr()).map_err(Into::into)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn is_ignored_name(name: &str) -> bool {
