@@ -39,7 +39,16 @@ impl World for PlaneWorld {
         }
     }
 
-    fn send(&self, sends: Vec<Send>) {
+    fn spawn(&self, work: Box<dyn FnOnce() + std::marker::Send>) {
+        self.runtime.spawn(async move { work() });
+    }
+
+    fn send(&self, mut sends: Vec<Send>) {
+        if sends.len() == 1 {
+            let _within = self.runtime.enter();
+            sends.drain(..).for_each(|send| self.dispatcher.start(send));
+            return;
+        }
         let dispatcher = self.dispatcher.clone();
         // One hop for all: from within the runtime each start is cheap.
         self.runtime.spawn(async move {

@@ -67,8 +67,9 @@ impl Dispatcher {
             Ok(peer) => peer,
             Err(why) => return Some(not_sent(attempt, &why)),
         };
-        let (_host, _flight, waited) = self.permits(&peer.host).await?;
-        if waited && (self.0.ended)(attempt.execution.as_str()) {
+        let (_host, _flight) = self.permits(&peer.host).await?;
+        // It may have waited, or a cancel may have overtaken it.
+        if (self.0.ended)(attempt.execution.as_str()) {
             return None;
         }
         let input = match self.input(&dispatch).await {
@@ -92,17 +93,14 @@ impl Dispatcher {
         })
     }
 
-    /// A permit of the host, then one of all; whether it had to wait for them.
+    /// A permit of the host, then one of all.
     async fn permits<'a>(
         &'a self,
         host: &'a Semaphore,
-    ) -> Option<(SemaphorePermit<'a>, SemaphorePermit<'a>, bool)> {
-        if let (Ok(host), Ok(flight)) = (host.try_acquire(), self.0.flights.try_acquire()) {
-            return Some((host, flight, false));
-        }
+    ) -> Option<(SemaphorePermit<'a>, SemaphorePermit<'a>)> {
         let host = host.acquire().await.ok()?;
         let flight = self.0.flights.acquire().await.ok()?;
-        Some((host, flight, true))
+        Some((host, flight))
     }
 
     /// The input: at hand, or in the store.

@@ -174,6 +174,7 @@ impl<E: Decider> Driver<E> {
     /// answers them from here; who had only a place is asked to come again.
     fn adopt(&mut self, events: &[Event]) {
         self.adopted.clear();
+        self.adopted_until = Instant::now() + self.parts.limits.sync_wait;
         let again: std::collections::HashSet<u64> = events
             .iter()
             .filter_map(waiter_of)
@@ -199,7 +200,10 @@ impl<E: Decider> Driver<E> {
                     let reply = Reply::Ended(Arc::new(view));
                     self.parts.shared.waiters.answer(waiter, reply);
                 }
-                Ok((_, Some(_))) => self.adopted.entry(execution).or_default().push(waiter),
+                Ok((_, Some(row))) => {
+                    let waiting = self.adopted.entry(execution).or_default();
+                    waiting.push((waiter, row.run));
+                }
                 Ok((_, None)) => {
                     self.doubtful.entry(waiter.0).or_insert_with(Instant::now);
                 }
@@ -211,11 +215,25 @@ impl<E: Decider> Driver<E> {
         }
     }
 
-    /// Asks those to come again whose place went with an engine; when the next of them is due.
-    pub(super) fn give_up_doubtful(&mut self) -> Option<Instant> {
-        if self.doubtful.is_empty() {
+    /// Tells those whom a restored engine does not know when their time is over; when the next
+    /// of them is due.
+    pub(super) fn give_up_waiting(&mut self) -> Option<Instant> {
+        if self.doubtful.is_empty() && self.adopted.is_empty() {
             return None;
         }
+        if self.adopted_until <= Instant::now() {
+            for (execution, waiters) in self.adopted.drain() {
+                for (waiter, run) in waiters {
+                    let reply = Reply::StillRunning {
+                        execution: execution.clone(),
+                        run,
+                        shutdown: false,
+                    };
+                    self.parts.shared.waiters.answer(waiter, reply);
+                }
+            }
+        }
+        let adopted = (!self.adopted.is_empty()).then_some(self.adopted_until);
         let waiters = &self.parts.shared.waiters;
         self.doubtful.retain(|waiter, since| {
             let in_doubt = since.elapsed() < DOUBT;
@@ -225,7 +243,8 @@ impl<E: Decider> Driver<E> {
             }
             in_doubt
         });
-        self.doubtful.values().min().map(|since| *since + DOUBT)
+        let doubtful = self.doubtful.values().min().map(|since| *since + DOUBT);
+        adopted.into_iter().chain(doubtful).min()
     }
 
     pub(super) fn answer_adopted(&mut self, notices: &[Notice]) {
@@ -234,7 +253,7 @@ impl<E: Decider> Driver<E> {
                 && view.row.status.is_terminal()
                 && let Some(waiters) = self.adopted.remove(&view.row.id)
             {
-                for waiter in waiters {
+                for (waiter, _) in waiters {
                     let reply = Reply::Ended(view.clone());
                     self.parts.shared.waiters.answer(waiter, reply);
                 }

@@ -58,6 +58,9 @@ impl World for Nowhere {
     }
     fn publish(&self, _: &[Notice]) {}
     fn send(&self, _: Vec<Send>) {}
+    fn spawn(&self, work: Box<dyn FnOnce() + std::marker::Send>) {
+        work();
+    }
     fn announce(&self, _: Vec<Notice>) {}
     fn committed(&self, _: usize, _: usize, _: Duration) {}
     fn waited(&self, _: Duration) {}

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use muster_engine::event::Waiter;
-use muster_engine::{Effects, Event, Limits, Notice};
+use muster_engine::{Effects, Event, Limits, Notice, Reply};
 use muster_store::{Commit, CommitEnd, Lease, LeaseId, Store, StoreError};
-use muster_wire::{ExecutionId, Timestamp};
+use muster_wire::{ExecutionId, RunId, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Shared;
@@ -21,6 +21,10 @@ use crate::clock::Clock;
 
 /// How long a batch may be stepped before it is committed.
 const STEPPING_MAX: Duration = Duration::from_millis(2);
+
+/// So many callers are woken from the driver's own thread; more are woken from within the
+/// runtime, where each wake is cheap.
+const FEW: usize = 2;
 
 /// What a driver is made of.
 pub(crate) struct Parts {
@@ -48,7 +52,9 @@ pub(crate) struct Driver<E> {
     /// had a place, which is gone; some are just about to hand their call in.
     pub(super) doubtful: FxHashMap<u64, Instant>,
     /// Sync callers whom a restored engine does not know, by their execution.
-    pub(super) adopted: FxHashMap<ExecutionId, Vec<Waiter>>,
+    pub(super) adopted: FxHashMap<ExecutionId, Vec<(Waiter, RunId)>>,
+    /// When the wait of those is over.
+    pub(super) adopted_until: Instant,
 }
 
 /// Why a batch did not become durable.
@@ -83,6 +89,7 @@ impl<E: Decider> Driver<E> {
             loading: FxHashSet::default(),
             doubtful: FxHashMap::default(),
             adopted: FxHashMap::default(),
+            adopted_until: Instant::now(),
         };
         let after = driver.committed_seq()?;
         driver.finish(after, out).map_err(|fault| {
@@ -106,7 +113,7 @@ impl<E: Decider> Driver<E> {
         if self.batch.is_empty() {
             let until = self.engine.next_deadline();
             let mut until = until.map(|at| self.parts.clock.instant(at));
-            if let Some(doubt) = self.give_up_doubtful() {
+            if let Some(doubt) = self.give_up_waiting() {
                 until = Some(until.map_or(doubt, |until| until.min(doubt)));
             }
             pulse.busy.store(false, Ordering::Release);
@@ -245,22 +252,19 @@ impl<E: Decider> Driver<E> {
     fn release(
         &mut self,
         sends: Vec<muster_engine::Send>,
-        replies: Vec<(Waiter, muster_engine::Reply)>,
+        replies: Vec<(Waiter, Reply)>,
         notices: Vec<Notice>,
     ) {
         self.parts.world.publish(&notices);
         if !sends.is_empty() {
             self.parts.world.send(sends);
         }
-        for (waiter, reply) in replies {
-            let accepted = match &reply {
-                muster_engine::Reply::Accepted(receipt) => Some(receipt.execution.clone()),
-                _ => None,
-            };
-            let heard = self.parts.shared.waiters.answer(waiter, reply);
-            if let (false, Some(execution)) = (heard, accepted) {
-                self.parts.shared.inbox.push(Event::Unheard { execution });
-            }
+        if replies.len() > FEW {
+            let shared = self.parts.shared.clone();
+            let answer = move || answer_all(&shared, replies);
+            self.parts.world.spawn(Box::new(answer));
+        } else {
+            answer_all(&self.parts.shared, replies);
         }
         if !self.adopted.is_empty() {
             self.answer_adopted(&notices);
@@ -327,6 +331,21 @@ impl<E: Decider> Driver<E> {
         pulse
             .turned_at
             .store(self.parts.clock.now().0, Ordering::Release);
+    }
+}
+
+/// Answers callers. An accepted call whose caller is gone is told to the engine: the same call
+/// may come again at once, and joins it then.
+fn answer_all(shared: &Shared, replies: Vec<(Waiter, Reply)>) {
+    for (waiter, reply) in replies {
+        let accepted = match &reply {
+            Reply::Accepted(receipt) => Some(receipt.execution.clone()),
+            _ => None,
+        };
+        let heard = shared.waiters.answer(waiter, reply);
+        if let (false, Some(execution)) = (heard, accepted) {
+            shared.inbox.push(Event::Unheard { execution });
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) trait World: std::marker::Send + Sync + 'static {
     fn publish(&self, notices: &[Notice]);
     /// Starts what leaves the process.
     fn send(&self, sends: Vec<Send>);
+    /// Does something small soon, elsewhere than on the driver's thread.
+    fn spawn(&self, work: Box<dyn FnOnce() + std::marker::Send>);
     /// Tells streams; comes last.
     fn announce(&self, notices: Vec<Notice>);
     /// A commit of so many events and writes took so long.
