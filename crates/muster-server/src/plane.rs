@@ -41,6 +41,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long answers and long-lived streams get to leave at the very end.
 const LEAVE: Duration = Duration::from_secs(5);
 
+/// How long exchanges with agents that nobody waits for any more may still take.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
 /// Why a plane did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -237,6 +240,7 @@ impl Running {
                 "some connections did not end in time"
             );
         }
+        dispatcher.leave(LAST_WORDS).await;
         app.driver.close();
         let driver = self.driver;
         let joined = tokio::task::spawn_blocking(move || driver.join());

@@ -16,6 +16,7 @@ use muster_engine::Send;
 use muster_engine::event::InstanceKey;
 use muster_store::Stores;
 use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
 
 use crate::bodies::BodyRoom;
 use crate::config::Config;
@@ -44,6 +45,7 @@ struct Inner {
     hosts: DashMap<Arc<str>, Arc<Semaphore>>,
     flights: Semaphore,
     probes: Semaphore,
+    tasks: TaskTracker,
     /// Whether an execution ended meanwhile: what still waits for its turn is not sent then.
     ended: Box<dyn Fn(&str) -> bool + std::marker::Send + Sync>,
 }
@@ -68,6 +70,7 @@ impl Dispatcher {
             hosts: DashMap::new(),
             flights: Semaphore::new(IN_FLIGHT_MAX),
             probes: Semaphore::new(PROBES_MAX),
+            tasks: TaskTracker::new(),
             ended: Box::new(ended),
         }))
     }
@@ -77,20 +80,28 @@ impl Dispatcher {
         let this = self.clone();
         match send {
             Send::Dispatch(dispatch) => {
-                tokio::spawn(async move { this.call(*dispatch).await });
+                self.0
+                    .tasks
+                    .spawn(async move { this.call(*dispatch).await });
             }
             Send::TellCancel(tell) => {
-                tokio::spawn(async move { this.tell_cancel(*tell).await });
+                self.0
+                    .tasks
+                    .spawn(async move { this.tell_cancel(*tell).await });
             }
             Send::Dial {
                 key,
                 base_url,
                 after,
             } => {
-                tokio::spawn(async move { this.dial(key, base_url, after).await });
+                self.0
+                    .tasks
+                    .spawn(async move { this.dial(key, base_url, after).await });
             }
             Send::Probe { key, base_url } => {
-                tokio::spawn(async move { this.probe(key, base_url).await });
+                self.0
+                    .tasks
+                    .spawn(async move { this.probe(key, base_url).await });
             }
             Send::CloseIdle(key) => self.close_idle(&key),
         }
@@ -105,6 +116,12 @@ impl Dispatcher {
     pub fn flights(&self) -> impl Fn() -> usize + std::marker::Send + Sync + 'static {
         let inner = Arc::downgrade(&self.0);
         move || inner.upgrade().map_or(0, |inner| Self(inner).in_flight())
+    }
+
+    /// Waits for what is on its way, but not for long: an answer that comes later is not heard.
+    pub(crate) async fn leave(&self, patience: Duration) {
+        self.0.tasks.close();
+        let _ = tokio::time::timeout(patience, self.0.tasks.wait()).await;
     }
 
     /// Drops the connections of an instance that nobody uses; an exchange on its way ends first.

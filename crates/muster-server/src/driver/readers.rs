@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use muster_engine::event::Waiter;
@@ -15,31 +16,49 @@ const THREADS: usize = 2;
 /// How often a failed read is tried again before its caller is told that nobody can decide.
 const TRIES: u32 = 4;
 
-/// The way to the reader threads; dropping it ends them.
+/// The way to the reader threads; dropping it ends them and waits for that.
 pub(crate) struct Readers {
-    sender: Sender<Load>,
+    sender: Option<Sender<Load>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Readers {
     pub(crate) fn start(store: &Arc<dyn Store>, shared: &Arc<Shared>) -> std::io::Result<Self> {
         let (sender, receiver) = channel::<Load>();
         let receiver = Arc::new(Mutex::new(receiver));
+        let mut threads = Vec::with_capacity(THREADS);
         for n in 0..THREADS {
             let (store, shared, receiver) = (store.clone(), shared.clone(), receiver.clone());
-            std::thread::Builder::new()
+            let thread = std::thread::Builder::new()
                 .name(format!("muster-read-{n}"))
                 .spawn(move || {
                     while let Some(load) = next(&receiver) {
                         read(&*store, &shared, load);
                     }
                 })?;
+            threads.push(thread);
         }
-        Ok(Self { sender })
+        Ok(Self {
+            sender: Some(sender),
+            threads,
+        })
     }
 
     pub(crate) fn start_read(&self, load: Load) {
         // The threads live as long as this sender does.
-        let _ = self.sender.send(load);
+        if let Some(sender) = &self.sender {
+            let _ = sender.send(load);
+        }
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.sender = None;
+        for thread in self.threads.drain(..) {
+            // A reader that panicked has said so already.
+            let _ = thread.join();
+        }
     }
 }
 

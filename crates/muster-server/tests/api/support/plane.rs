@@ -108,15 +108,6 @@ impl TestPlane {
         answer.json()
     }
 
-    /// Polls until the execution has this status.
-    pub(crate) async fn until(&self, id: &str, status: &str) -> Value {
-        eventually(&format!("{id} is {status}"), || async {
-            let execution = self.execution(id).await;
-            (execution["status"] == status).then_some(execution)
-        })
-        .await
-    }
-
     /// Polls until it ended.
     pub(crate) async fn end_of(&self, id: &str) -> Value {
         eventually(&format!("{id} ends"), || async {
