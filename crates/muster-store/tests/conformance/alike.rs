@@ -190,7 +190,7 @@ fn answers(store: &dyn Both) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
     #[test]
     fn both_stores_answer_alike(
         story in prop::collection::vec(prop::collection::vec(write(), 1..4), 1..60)
