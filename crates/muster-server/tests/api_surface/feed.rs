@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
+use muster_store::annex::{MemoryBy, MemoryScope};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -148,11 +150,25 @@ async fn a_socket_is_told_that_the_plane_stops(mut world: World) {
 
 async fn a_slow_socket_is_closed_with_the_count_it_missed(world: World) {
     let mut slow = socket(&world, "").await;
-    // Far more than the buffers of two sockets take while nobody reads.
-    let large = "x".repeat(64 * 1024);
-    for number in 0..1_300 {
-        set(&world, &[], &format!("k{number}"), json!(large)).await;
-    }
+    // Far more than the buffers of two sockets take while nobody reads. Not over HTTP, which
+    // would take longer than a peer that reads nothing is waited for.
+    let app = world.plane.as_ref().unwrap().app.clone();
+    tokio::task::spawn_blocking(move || {
+        let scope = MemoryScope {
+            scope: "global".into(),
+            id: "global".into(),
+        };
+        let large = Bytes::from(format!("\"{}\"", "x".repeat(64 * 1024)));
+        for number in 0..1_300 {
+            let (key, by) = (format!("k{number}"), MemoryBy::default());
+            let annex = &*app.stores.annex;
+            app.memory
+                .set(annex, &scope, &key, large.clone(), &by, app.clock.now())
+                .unwrap();
+        }
+    })
+    .await
+    .unwrap();
     let mut heard = 0;
     let reason = loop {
         match next(&mut slow).await {

@@ -118,7 +118,7 @@ async fn a_wrong_secret_is_no_proof(world: World) {
             .is(202);
     }
     assert!(messages(&logs(&world, call.execution(), "").await).is_empty());
-    log(&world, "a b", vec![])
+    log(&world, "a%20b", vec![])
         .await
         .is_problem(400, "validation");
 }
