@@ -242,10 +242,8 @@ pub struct Agent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
-    /// Finished executions, by whole runs.
+    /// Finished executions with their inputs and results, by whole runs.
     pub executions: Span,
-    /// Inputs and results; `off`: as long as their execution.
-    pub payloads: SpanOrOff,
     /// Log lines and notes.
     pub logs: Span,
     /// The event stream.
@@ -256,8 +254,6 @@ pub struct Retention {
     pub audit: Span,
     /// What was set aside as unreadable.
     pub quarantine: Span,
-    /// Over this size the oldest finished executions go first; `None` is no bound.
-    pub max_store: Option<Size>,
 }
 
 impl Default for Retention {
@@ -265,13 +261,11 @@ impl Default for Retention {
         const DAY: u64 = 86_400;
         Self {
             executions: Span::seconds(30 * DAY),
-            payloads: SpanOrOff::OFF,
             logs: Span::seconds(3 * DAY),
             events: Span::seconds(7 * DAY),
             idempotency: Span::seconds(DAY),
             audit: Span::seconds(90 * DAY),
             quarantine: Span::seconds(30 * DAY),
-            max_store: None,
         }
     }
 }

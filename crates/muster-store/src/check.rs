@@ -2,6 +2,7 @@
 //! without a hole, and its numbers fit a row. Reads nothing.
 
 use muster_engine::Write;
+use muster_engine::effect::ExecutionChange;
 
 use crate::{Commit, StoreError, StoreResult};
 
@@ -34,6 +35,10 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
                 fits("input_size", row.input_size)?;
                 fits("result_size", row.result_size.unwrap_or(0))?;
             }
+            Write::UpdateExecution {
+                change: ExecutionChange::Ended(ending),
+                ..
+            } => fits("result_size", ending.result_size.unwrap_or(0))?,
             Write::UpdateExecution { .. }
             | Write::InsertAttempt(_)
             | Write::AcceptAttempt { .. }

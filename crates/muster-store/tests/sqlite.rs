@@ -129,6 +129,34 @@ fn a_copied_store_is_suspicious_until_its_place_is_accepted() {
 }
 
 #[test]
+fn an_older_state_put_back_in_place_is_suspicious() {
+    let dir = tempfile::tempdir().unwrap();
+    let say = |n: usize| {
+        let store = open(dir.path()).unwrap();
+        assert_eq!(store.about().suspicious, None);
+        let hand = Hand::on(&store);
+        for _ in 0..n {
+            let kind = muster_engine::row::EventKind::HoldChanged;
+            hand.commit(vec![support::say(support::event(kind, 1))]);
+        }
+    };
+    let file = dir.path().join("decisions.db");
+    say(3);
+    let older = std::fs::read(&file).unwrap();
+    say(2);
+    // Into the same file, as `cp` does it: the inode stays.
+    std::fs::write(&file, older).unwrap();
+    for _ in 0..2 {
+        let why = open(dir.path()).unwrap().about().suspicious.unwrap();
+        assert!(why.contains("last event is 3, but 5"), "{why}");
+    }
+    let store = open(dir.path()).unwrap();
+    store.accept_place().unwrap();
+    drop(store);
+    assert_eq!(open(dir.path()).unwrap().about().suspicious, None);
+}
+
+#[test]
 fn a_backup_is_taken_while_commits_go_on_and_is_suspicious() {
     let dir = tempfile::tempdir().unwrap();
     let copy = tempfile::tempdir().unwrap();

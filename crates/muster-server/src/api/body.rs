@@ -12,9 +12,8 @@ use serde::Deserialize;
 
 use crate::api::problem::Problem;
 use crate::app::App;
-
-/// How deep JSON may nest. Python's own limit is about 1,000.
-pub(crate) const DEPTH_MAX: usize = 512;
+use crate::bodies::{Held, Patience};
+use crate::json::{DEPTH_MAX, depth};
 
 /// The bytes of a body, at most `server.max_body`.
 pub(crate) struct RawBody(pub(crate) Bytes);
@@ -22,8 +21,21 @@ pub(crate) struct RawBody(pub(crate) Bytes);
 impl FromRequest<App> for RawBody {
     type Rejection = Problem;
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let HeldBody(held) = HeldBody::from_request(request, app).await?;
+        Ok(Self(held.bytes.clone()))
+    }
+}
+
+/// The same with its place in the room for bodies, for what is kept while something slow is
+/// done with it.
+pub(crate) struct HeldBody(pub(crate) Held);
+
+impl FromRequest<App> for HeldBody {
+    type Rejection = Problem;
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let max = usize::try_from(app.config.server.max_body.0).unwrap_or(usize::MAX);
-        read(request, max).await.map(Self)
+        let read = app.room.read(request.into_body(), max, Patience::Usual);
+        read.await.map(Self).map_err(|why| why.problem(max))
     }
 }
 
@@ -73,32 +85,6 @@ pub(crate) fn check_depth(json: &[u8]) -> Result<(), Problem> {
         )));
     }
     Ok(())
-}
-
-/// How deep JSON text nests. Of text that is no JSON it says something; nobody relies on it.
-fn depth(json: &[u8]) -> usize {
-    let (mut deep, mut deepest) = (0usize, 0usize);
-    let mut bytes = json.iter();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'{' | b'[' => {
-                deep += 1;
-                deepest = deepest.max(deep);
-            }
-            b'}' | b']' => deep = deep.saturating_sub(1),
-            b'"' => {
-                while let Some(byte) = bytes.next() {
-                    match byte {
-                        b'"' => break,
-                        b'\\' => drop(bytes.next()),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    deepest
 }
 
 /// A query string of one shape. Unknown names are ignored, as the SDK may send more.
@@ -155,15 +141,6 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn depth_counts_only_what_nests() {
-        assert_eq!(depth(br#"{"a":[1,{"b":"[[[[\"{{{"}]}"#), 3);
-        assert_eq!(depth(b"[[[[["), 5);
-        assert_eq!(depth(b""), 0);
-        assert_eq!(depth(br#""\"#), 0);
-        assert!(check_depth(&b"[".repeat(100_000)).is_err());
-    }
 
     #[test]
     fn a_refusal_says_where_and_never_what() {

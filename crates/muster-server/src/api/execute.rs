@@ -54,6 +54,8 @@ async fn execute_sync(
     body: Body,
 ) -> Answer {
     let held = read_body(&app, body).await?;
+    app.identity
+        .verify_submission(&headers, &held.bytes, app.clock.now())?;
     let call = call::read(
         &target,
         Lane::Sync,
@@ -112,6 +114,8 @@ async fn execute_async(
     body: Body,
 ) -> Answer {
     let held = read_body(&app, body).await?;
+    app.identity
+        .verify_submission(&headers, &held.bytes, app.clock.now())?;
     let call = call::read(
         &target,
         Lane::Async,

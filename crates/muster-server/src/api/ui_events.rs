@@ -1,9 +1,255 @@
-//! Not filled yet.
+//! `GET /api/ui/v1/executions/events`: the stream that the SDK opens to be nudged instead of
+//! polling on. One message for each change of an execution; the result always comes from a
+//! poll, which returns it before this stream tells of the end. Everything else about events is
+//! at `/api/v1/events`.
 
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderName;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use muster_engine::row::{EventKind, EventRow};
+use muster_wire::{Status, Timestamp};
+use serde::Serialize;
+use tokio::time::Instant;
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::caller::Caller;
+use super::problem::Problem;
 use crate::app::App;
+use crate::meters::{Open, Stream};
+use crate::tail::{Step, Tail};
+
+/// How often something is sent while nothing happens.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+    OpenApiRouter::new().routes(routes!(events))
+}
+
+/// A change of an execution.
+#[derive(Debug, Serialize, ToSchema)]
+struct Change<'a> {
+    /// `execution_queued`, `execution_started`, `execution_updated`, `execution_completed`,
+    /// `execution_failed`, `execution_cancelled` or `execution_timeout`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The execution.
+    execution_id: &'a str,
+    /// Its status after the change, in the SDK's words.
+    status: &'static str,
+    /// Its run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<&'a str>,
+    /// The same as `run_id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow_id: Option<&'a str>,
+    /// Its agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_node_id: Option<&'a str>,
+    /// When.
+    timestamp: String,
+}
+
+/// Changes of executions as server-sent events, from now on: `data: {…}`, no names, LF only.
+#[utoipa::path(get, path = "/api/ui/v1/executions/events", tag = "executions",
+    responses((status = 200, description = "The stream",
+               content((Change<'static> = "text/event-stream")))))]
+async fn events(State(app): State<App>, caller: Caller) -> Result<Response, Problem> {
+    let reader = Reader {
+        tail: Tail::from_now(app.clone()),
+        caller,
+        is_fresh: true,
+        keep_alive: Instant::now() + KEEP_ALIVE,
+        _open: app.meters.reading(Stream::Sse),
+        app,
+    };
+    let frames = unfold(reader, |mut reader| async {
+        let frame = reader.next().await?;
+        Some((Ok::<_, Infallible>(frame), reader))
+    });
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-cache"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::from_stream(frames)).into_response())
+}
+
+struct Reader {
+    app: App,
+    caller: Caller,
+    tail: Tail,
+    is_fresh: bool,
+    keep_alive: Instant,
+    _open: Open,
+}
+
+impl Reader {
+    /// The next bytes; `None` when the stream is over.
+    async fn next(&mut self) -> Option<Bytes> {
+        if std::mem::take(&mut self.is_fresh) {
+            // The head goes out at once, so that the other side knows that it is connected.
+            return Some(Bytes::from_static(b": connected\n\n"));
+        }
+        loop {
+            let step = tokio::select! {
+                biased;
+                step = self.tail.next() => step,
+                () = tokio::time::sleep_until(self.keep_alive) => {
+                    self.keep_alive = Instant::now() + KEEP_ALIVE;
+                    return Some(Bytes::from_static(b": still here\n\n"));
+                }
+            };
+            match step {
+                Ok(Step::Event(row)) => {
+                    let frame = self.frame(&row);
+                    // A long run of what is not told must not keep the other side waiting.
+                    if frame.is_some() || Instant::now() >= self.keep_alive {
+                        self.keep_alive = Instant::now() + KEEP_ALIVE;
+                        return frame.or(Some(Bytes::from_static(b": still here\n\n")));
+                    }
+                }
+                // What was missed comes from the store now.
+                Ok(Step::Gap(_)) => self.app.meters.gap(Stream::Sse),
+                Ok(Step::Reset(_)) => {}
+                Ok(Step::End) => return None,
+                Err(error) => {
+                    tracing::error!(error = %error, "a stream of executions could not read the store");
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn frame(&self, row: &EventRow) -> Option<Bytes> {
+        let change = change(row)?;
+        // A caller who sees only its own results is told of nothing else; what is no longer at
+        // hand is not worth a read for a nudge.
+        if self.caller.grants.only_own_results()
+            && !self
+                .app
+                .views
+                .get(change.execution_id)
+                .is_some_and(|view| self.caller.sees(&view.row.principal))
+        {
+            return None;
+        }
+        let mut frame = Vec::with_capacity(320);
+        frame.extend_from_slice(b"data: ");
+        serde_json::to_writer(&mut frame, &change).ok()?;
+        frame.extend_from_slice(b"\n\n");
+        Some(Bytes::from(frame))
+    }
+}
+
+/// What an event says to the SDK; `None` for what is no change of an execution's status.
+fn change(row: &EventRow) -> Option<Change<'_>> {
+    let kind = match row.kind {
+        EventKind::ExecutionQueued => "execution_queued",
+        EventKind::ExecutionStarted => "execution_started",
+        EventKind::ExecutionAbsorbed | EventKind::ExecutionResent => "execution_updated",
+        EventKind::ExecutionSucceeded => "execution_completed",
+        EventKind::ExecutionFailed => "execution_failed",
+        EventKind::ExecutionCancelled => "execution_cancelled",
+        EventKind::ExecutionTimedOut => "execution_timeout",
+        EventKind::ExecutionLateOutcome
+        | EventKind::ExecutionCancelReceipt
+        | EventKind::RunCancelled
+        | EventKind::InstanceRegistered
+        | EventKind::InstanceGoodbye
+        | EventKind::InstanceDegraded
+        | EventKind::InstanceActive
+        | EventKind::InstanceDown
+        | EventKind::InstanceRestarting
+        | EventKind::InstanceUnreachableCallback
+        | EventKind::InstanceGone
+        | EventKind::HoldChanged
+        | EventKind::PlaneStarted
+        | EventKind::PlaneDraining => return None,
+    };
+    let execution_id = row.execution.as_ref()?.as_str();
+    let run = row.run.as_ref().map(muster_wire::RunId::as_str);
+    Some(Change {
+        kind,
+        execution_id,
+        status: row.status.unwrap_or(Status::Running).for_sdk(),
+        run_id: run,
+        workflow_id: run,
+        agent_node_id: row.agent.as_ref().map(muster_wire::AgentId::as_str),
+        timestamp: Timestamp::rfc3339(row.at),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::ExecutionId;
+
+    use super::*;
+
+    fn row(kind: EventKind, status: Option<Status>) -> EventRow {
+        EventRow {
+            seq: 1,
+            at: Timestamp(0),
+            kind,
+            execution: Some(ExecutionId::trusted("exec_1")),
+            run: None,
+            agent: None,
+            function: None,
+            instance: None,
+            attempt: None,
+            status,
+            reason: None,
+            category: None,
+            text: None,
+        }
+    }
+
+    #[test]
+    fn each_end_has_the_word_that_the_sdk_reads() {
+        for (kind, status, want) in [
+            (
+                EventKind::ExecutionSucceeded,
+                Status::Succeeded,
+                "execution_completed",
+            ),
+            (
+                EventKind::ExecutionFailed,
+                Status::Failed,
+                "execution_failed",
+            ),
+            (
+                EventKind::ExecutionCancelled,
+                Status::Cancelled,
+                "execution_cancelled",
+            ),
+            (
+                EventKind::ExecutionTimedOut,
+                Status::Timeout,
+                "execution_timeout",
+            ),
+        ] {
+            let row = row(kind, Some(status));
+            let change = change(&row).unwrap();
+            assert_eq!((change.kind, change.status), (want, status.word()));
+        }
+        let paused = row(EventKind::ExecutionResent, Some(Status::Paused));
+        assert_eq!(change(&paused).unwrap().status, "waiting");
+    }
+
+    #[test]
+    fn other_events_are_not_told() {
+        assert!(change(&row(EventKind::PlaneStarted, None)).is_none());
+        assert!(change(&row(EventKind::ExecutionLateOutcome, None)).is_none());
+        let mut of_nothing = row(EventKind::ExecutionStarted, None);
+        of_nothing.execution = None;
+        assert!(change(&of_nothing).is_none());
+    }
 }

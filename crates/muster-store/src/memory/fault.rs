@@ -21,7 +21,7 @@ pub enum Fault {
     UnknownLost,
     /// Its end is unknown, and it is there.
     UnknownKept,
-    /// Its end is unknown; it is there after [`Faults::settle`], unless the lease was taken
+    /// Its end is unknown; it is there after [`super::MemoryStore::settle`], unless the lease was taken
     /// meanwhile.
     UnknownLate,
 }

@@ -1,8 +1,8 @@
 //! SQLite: three files, each with one writer, so that a large payload or a flood of log lines
 //! never stands in front of a decision. No transaction spans two files.
 //!
-//! `decisions.db` is written under a lock by whoever commits ([`commit`]); `payloads.db` and
-//! `logs.db` each have a thread that groups what waits ([`writer`]). Reads use a few
+//! `decisions.db` is written under a lock by whoever commits (`commit.rs`); `payloads.db` and
+//! `logs.db` each have a thread that groups what waits (`writer.rs`). Reads use a few
 //! connections of their own. Durable as [`Options::durability`] says.
 
 mod annex;
@@ -91,15 +91,14 @@ pub struct SqliteStore {
     dir: PathBuf,
     about: Mutex<StoreAbout>,
     decisions: Arc<Mutex<Decisions>>,
-    upkeep: Upkeep,
     decision_readers: Readers,
     payloads: Writer,
     payload_readers: Readers,
     logs: Writer,
     log_readers: Readers,
     retired_to: Mutex<retire::Cursor>,
-    /// Keeps a second process out for as long as the store is open.
-    _lock: std::fs::File,
+    /// Last, because it holds the lock of the directory.
+    upkeep: Upkeep,
 }
 
 impl SqliteStore {

@@ -2,9 +2,10 @@
 //! and whether this is the place where the store was made.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension};
@@ -53,12 +54,17 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
     migrate(&conn, schema::DECISIONS)?;
     conn.execute_batch(&schema::views())
         .map_err(failed("make the views"))?;
-    let place = Place::of(&conn, &path)?;
+    let mut place = Place::of(&conn, &path)?;
+    let seen = Seen::of(lock, &place.mark);
+    if place.suspicious.is_none() {
+        place.suspicious = seen.missing(super::known::last_seq(&conn)?);
+    }
+    seen.doubt(place.suspicious.is_some());
     let decision_readers = Readers::open(&path, options.readers.max(1))?;
     let pages = upkeep::take_over(&mut conn)?;
     let decisions = Arc::new(Mutex::new(Decisions::new(conn)?));
     let beside = writer(&path, options.durability, DECISIONS)?;
-    let upkeep = Upkeep::start(beside, decisions.clone(), pages)?;
+    let upkeep = Upkeep::start(beside, decisions.clone(), pages, seen)?;
 
     let path = dir.join(PAYLOADS_FILE);
     make_private_file(&path)?;
@@ -92,7 +98,6 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
         logs,
         log_readers,
         retired_to: Mutex::new(None),
-        _lock: lock,
     })
 }
 
@@ -111,6 +116,7 @@ pub(super) fn make_private_file(path: &Path) -> StoreResult<File> {
     OpenOptions::new()
         .create(true)
         .truncate(false)
+        .read(true)
         .write(true)
         .mode(0o600)
         .open(path)
@@ -201,6 +207,59 @@ impl Place {
     }
 }
 
+/// What was seen in this directory, kept in its lock file: of which store, and how far its
+/// events went. A file that was put back from an older copy knows less.
+pub(super) struct Seen {
+    file: File,
+    mark: String,
+    known: Option<(String, u64)>,
+    /// The store is suspicious: what was seen stays as it is until its place is accepted.
+    doubted: AtomicBool,
+}
+
+impl Seen {
+    fn of(file: File, mark: &str) -> Self {
+        let mut text = [0; 128];
+        let read = file.read_at(&mut text, 0).unwrap_or(0);
+        let known = std::str::from_utf8(&text[..read])
+            .ok()
+            .and_then(|text| text.trim().split_once(' '))
+            .and_then(|(mark, seq)| Some((mark.to_owned(), seq.trim().parse().ok()?)));
+        Self {
+            file,
+            mark: mark.to_owned(),
+            known,
+            doubted: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the store is doubted from now on.
+    pub(super) fn doubt(&self, doubted: bool) {
+        self.doubted.store(doubted, Ordering::Relaxed);
+    }
+
+    fn missing(&self, last: u64) -> Option<String> {
+        let (mark, seq) = self.known.as_ref()?;
+        if *mark != self.mark {
+            return Some("the store is not the one that was here before".into());
+        }
+        (*seq > last).then(|| {
+            format!("the store was put back to an older state: its last event is {last}, but {seq} was seen here")
+        })
+    }
+
+    /// Keeps how far the events went. Best effort: it only ever adds a reason to be careful.
+    pub(super) fn keep(&self, last: u64) {
+        if self.doubted.load(Ordering::Relaxed) {
+            return;
+        }
+        let line = format!("{} {last:>20}\n", self.mark);
+        if let Err(error) = self.file.write_all_at(line.as_bytes(), 0) {
+            tracing::debug!(%error, "the last event could not be kept beside the store");
+        }
+    }
+}
+
 fn fresh_mark() -> StoreResult<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Io {
@@ -234,6 +293,8 @@ impl SqliteStore {
         self.decisions
             .lock()
             .transact("accept the place", |conn| put_meta(conn, "inode", &inode))?;
+        self.upkeep
+            .accept(self.decision_readers.with(super::known::last_seq)?);
         self.about.lock().suspicious = None;
         Ok(())
     }

@@ -15,6 +15,8 @@ use rusqlite::hooks::Wal;
 
 use super::commit::Decisions;
 use super::connection::failed;
+use super::known::last_seq;
+use super::open::Seen;
 use crate::{StoreError, StoreResult};
 
 /// New pages in the log that wake the thread. The more there are, the more of them are the same
@@ -44,6 +46,8 @@ pub(super) fn take_over(conn: &mut Connection) -> StoreResult<Pages> {
 pub(super) struct Upkeep {
     pages: Pages,
     told: Arc<Told>,
+    /// Holds the lock against a second process for as long as the store is open.
+    seen: Arc<Seen>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -64,12 +68,15 @@ impl Upkeep {
         conn: Connection,
         decisions: Arc<Mutex<Decisions>>,
         pages: Pages,
+        seen: Seen,
     ) -> StoreResult<Self> {
+        let seen = Arc::new(seen);
+        let keeps = seen.clone();
         let told = Arc::new(Told::default());
         let (hears, read) = (told.clone(), pages.clone());
         let thread = std::thread::Builder::new()
             .name("muster-decisions".into())
-            .spawn(move || turn(&conn, &decisions, &hears, &read))
+            .spawn(move || turn(&conn, &decisions, &hears, &read, &keeps))
             .map_err(|source| StoreError::Io {
                 doing: "start the thread muster-decisions".into(),
                 source,
@@ -77,8 +84,15 @@ impl Upkeep {
         Ok(Self {
             pages,
             told,
+            seen,
             thread: Some(thread),
         })
+    }
+
+    /// The place of the store was accepted, with its events as they are.
+    pub(super) fn accept(&self, last: u64) {
+        self.seen.doubt(false);
+        self.seen.keep(last);
     }
 
     /// After a commit, by the thread that made it and still holds the writer.
@@ -114,13 +128,20 @@ impl Drop for Upkeep {
     }
 }
 
-fn turn(conn: &Connection, decisions: &Mutex<Decisions>, told: &Told, pages: &Pages) {
+fn turn(
+    conn: &Connection,
+    decisions: &Mutex<Decisions>,
+    told: &Told,
+    pages: &Pages,
+    seen_here: &Seen,
+) {
     let mut seen = 0;
     while !told.stop.load(Ordering::Acquire) {
         if told.due.load(Ordering::Acquire) {
             let now = pages.load(Ordering::Relaxed);
             told.copied.store(now, Ordering::Relaxed);
             checkpoint(conn, "PASSIVE");
+            keep_last(conn, seen_here);
             told.due.store(false, Ordering::Release);
         }
         let commits = told.commits.load(Ordering::Relaxed);
@@ -132,11 +153,19 @@ fn turn(conn: &Connection, decisions: &Mutex<Decisions>, told: &Told, pages: &Pa
         if let Some(decisions) = decisions.try_lock() {
             checkpoint(&decisions.conn, "TRUNCATE");
             give_back(&decisions.conn);
+            keep_last(&decisions.conn, seen_here);
         }
         told.asleep.store(true, Ordering::Release);
         if told.commits.load(Ordering::Acquire) == seen && !told.stop.load(Ordering::Acquire) {
             std::thread::park();
         }
+    }
+    keep_last(conn, seen_here);
+}
+
+fn keep_last(conn: &Connection, seen: &Seen) {
+    if let Ok(last) = last_seq(conn) {
+        seen.keep(last);
     }
 }
 

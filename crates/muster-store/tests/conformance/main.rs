@@ -1,6 +1,7 @@
 //! One suite for every store: each test runs on SQLite and on the one in memory, and they must
 //! answer alike.
 
+mod alike;
 mod beside;
 mod changes;
 mod commits;

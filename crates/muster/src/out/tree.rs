@@ -39,6 +39,8 @@ struct Row {
     depth: usize,
     /// It ended well, and so did everything below it.
     settled: bool,
+    /// How many steps it stands for.
+    steps: usize,
 }
 
 /// Draws the tree in at most `rows_max` lines; `tail` stands behind the root.
@@ -144,6 +146,7 @@ impl Tree<'_> {
             tail: String::new(),
             depth,
             settled: step.state == "succeeded",
+            steps: 1,
         });
         if depth < DEPTH_MAX {
             self.grow_children(at, trunk, depth, rows);
@@ -186,6 +189,18 @@ impl Tree<'_> {
         }
     }
 
+    fn count_below(&self, of: usize, depth: usize) -> usize {
+        if depth > DEPTH_MAX {
+            return 0;
+        }
+        let below = self.below(Some(of));
+        below.len()
+            + below
+                .iter()
+                .map(|at| self.count_below(*at, depth + 1))
+                .sum::<usize>()
+    }
+
     fn group(&self, members: &[usize], branch: String, depth: usize) -> Row {
         let mut by_state: Vec<(&str, usize)> = Vec::new();
         for at in members {
@@ -203,10 +218,14 @@ impl Tree<'_> {
             _ => 4,
         };
         by_state.sort_by_key(|(state, _)| order(state));
-        let text: Vec<String> = by_state
+        let mut text: Vec<String> = by_state
             .iter()
             .map(|(state, n)| format!("{n} {state}"))
             .collect();
+        let below: usize = members.iter().map(|at| self.count_below(*at, depth)).sum();
+        if below > 0 {
+            text.push(format!("{} more below", span::number(below as u64)));
+        }
         Row {
             branch,
             mark: Mark::GROUP,
@@ -220,16 +239,18 @@ impl Tree<'_> {
             tail: String::new(),
             depth,
             settled: by_state.iter().all(|(state, _)| *state == "succeeded"),
+            steps: members.len() + below,
         }
     }
 }
 
 /// Takes rows away until the rest fits: first what ended well, deepest first, then from the end.
 fn fold(rows: &mut Vec<Row>, rows_max: usize) -> usize {
-    let all = rows.len();
+    let count = |rows: &[Row]| rows.iter().map(|row| row.steps).sum::<usize>();
+    let all = count(rows);
     // A line is needed to say how many are hidden.
     let room = rows_max.saturating_sub(1).max(1);
-    if all <= rows_max {
+    if rows.len() <= rows_max {
         return 0;
     }
     let deepest = rows.iter().map(|row| row.depth).max().unwrap_or(0);
@@ -240,7 +261,7 @@ fn fold(rows: &mut Vec<Row>, rows_max: usize) -> usize {
         rows.retain(|row| row.depth < depth || !row.settled);
     }
     rows.truncate(room);
-    all - rows.len()
+    all - count(rows)
 }
 
 fn lay_out(style: &Style, rows: &[Row]) -> String {

@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 use super::body::PathText;
 use super::problem::{Answer, Problem};
 use crate::app::App;
-use crate::identity::{IdentityError, did_key, jwk};
+use crate::identity::{IdentityError, SignatureFault, did_key, jwk};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -40,6 +40,12 @@ impl From<IdentityError> for Problem {
             IdentityError::CannotOpen(_) | IdentityError::KeyGone => error.to_string(),
         };
         Problem::new(Category::ControlPlaneUnavailable, said).retry_after(1)
+    }
+}
+
+impl From<SignatureFault> for Problem {
+    fn from(fault: SignatureFault) -> Self {
+        Problem::new(Category::Unauthenticated, fault.message())
     }
 }
 

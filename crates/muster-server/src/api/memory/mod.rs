@@ -18,10 +18,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{Query, RawBody, json};
+use super::body::{HeldBody, Query, RawBody, json};
 use super::caller::Caller;
 use super::problem::{Answer, Problem};
 use crate::app::App;
+use crate::bodies::SMALL;
 use crate::memory::scope::without_secret;
 use crate::memory::{KEY_BYTES_MAX, ScopeError, ScopeIds, ScopeWord, frame};
 
@@ -81,9 +82,10 @@ async fn set(
     State(app): State<App>,
     caller: Caller,
     headers: HeaderMap,
-    RawBody(body): RawBody,
+    HeldBody(held): HeldBody,
 ) -> Answer {
-    let wish: SetBody<'_> = json(&body, "{key, data, scope?}")?;
+    let body = &held.bytes;
+    let wish: SetBody<'_> = json(body, "{key, data, scope?}")?;
     let Some(data) = wish.data else {
         return Err(Problem::validation(
             "data is missing; null is a value, absence is not",
@@ -91,7 +93,11 @@ async fn set(
     };
     let key = key(wish.key)?;
     let (scope, by) = change(&caller, &headers, wish.scope.as_deref())?;
-    let data = body.slice_ref(data.get().as_bytes());
+    // A small slice would keep the connection's whole read buffer alive.
+    let data = match data.get().as_bytes() {
+        small if small.len() <= SMALL => Bytes::copy_from_slice(small),
+        large => body.slice_ref(large),
+    };
     let (memory, now) = (app.memory.clone(), app.clock.now());
     let row = app
         .blocking(move |stores| memory.set(&*stores.annex, &scope, &key, data, &by, now))
