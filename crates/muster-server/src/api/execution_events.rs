@@ -59,7 +59,7 @@ async fn events(
         let mut writer = Writer::object();
         writer
             .text("execution_id", execution.as_str())
-            .list("events", &past, |out, event| line(out, event));
+            .list("events", &past, line);
         return Ok(writer.answer(StatusCode::OK));
     }
     let stream = stream(app, execution, past, feed);

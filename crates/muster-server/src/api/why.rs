@@ -105,7 +105,7 @@ fn open(why: &Why, attempts: &[AttemptRow], events: &[EventRow]) -> Response {
             writer.text("what", what).text("command", command);
             writer.end()
         })
-        .list("ruled_out", &why.ruled_out, text);
+        .list("ruled_out", why.ruled_out.iter().map(String::as_str), text);
     tail(&mut writer, &why.row, attempts, events);
     writer.answer(StatusCode::OK)
 }
@@ -222,7 +222,7 @@ async fn agent(app: &App, entry: &AgentEntry) -> Answer {
     Ok(writer.answer(StatusCode::OK))
 }
 
-fn text(mut out: Vec<u8>, text: &String) -> Vec<u8> {
+fn text(mut out: Vec<u8>, text: &str) -> Vec<u8> {
     string(&mut out, text);
     out
 }
