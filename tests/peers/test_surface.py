@@ -41,17 +41,16 @@ def test_memory_of_a_session_is_the_same_for_a_later_call_and_for_curl(shared):
 
 
 def test_a_memory_change_reaches_the_agents_listener(shared):
+    result(shared.plane.call("surface-agent.listen", {"pattern": "watched.*"}))
     result(shared.plane.call("surface-agent.change", {"key": "watched.a", "value": 7}))
+    result(shared.plane.call("surface-agent.change", {"key": "other.a", "value": 8}))
 
     def heard():
         seen = result(shared.plane.call("surface-agent.heard_so_far"))
-        return [one for one in seen if one["key"] == "watched.a"] or None
+        return seen if len(seen) >= 2 else None
 
-    def both():
-        seen = heard() or []
-        return seen if len(seen) == 2 else None
-
-    seen = until("both changes were heard", both)
+    seen = until("both changes were heard", heard)
+    assert [one["key"] for one in seen] == ["watched.a", "watched.a"]
     assert [one["action"] for one in seen] == ["set", "delete"]
     assert seen[0]["data"] == 7
 

@@ -1,66 +1,32 @@
 //! The one admission: every lane's submissions, in the contract's order, before anything is
 //! written. A refusal is a value and leaves no trace but a counter.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_wire::{
-    AgentId, ExecutionId, ExecutionKind, FunctionName, Lane, RunId, Status, Timestamp,
-};
-use rustc_hash::FxHasher;
+use muster_wire::{AgentId, ExecutionId, ExecutionKind, Lane, Status, Timestamp};
 
-use crate::effect::{Count, Effects, ExecutionView, Load, Notice, Receipt, Reply, Write};
+use crate::effect::{Count, Effects, Load, Notice, Reply, Write};
 use crate::engine::Engine;
-use crate::event::{Submission, Waiter};
+use crate::event::Submission;
 use crate::execution::{Execution, Held, Phase};
+use crate::joins::same_call;
 use crate::limits::AtCapacity;
-use crate::liveness::InstanceState;
-use crate::queue::Place;
+use crate::lineage::Lineage;
 use crate::recent::UsedKey;
 use crate::refusal::Refusal;
 use crate::row::{EventKind, EventRow, ExecutionRow, KeyRow, PayloadKind, QueueKey};
 use crate::start::Launch;
-use crate::timers::TimerKey;
 
 /// The class of a root that names none.
-const CLASS: u8 = 5;
+pub(crate) const CLASS: u8 = 5;
 /// How many agents a row's `holds` names.
 const HOLDS_MAX: usize = 32;
 
-/// What a submission hangs from.
-struct Lineage {
-    run: RunId,
-    root: ExecutionId,
-    parent: Option<ExecutionId>,
-    depth: u32,
-    holds: Vec<AgentId>,
-    class: u8,
-    size: u64,
-    /// The parent proved itself and is open.
-    proved: bool,
-    session: Option<Arc<str>>,
-    actor: Option<Arc<str>>,
-}
-
 /// What is still missing for a decision, or the decision to refuse.
-enum Pause {
+pub(crate) enum Pause {
     Load,
     Refuse(Refusal),
-}
-
-/// A name for "the same call again", from the same caller.
-pub(crate) fn same_call(
-    principal: &str,
-    run: &RunId,
-    parent: Option<&ExecutionId>,
-    agent: &AgentId,
-    function: &FunctionName,
-    input_hash: &[u8; 16],
-) -> u64 {
-    let mut hasher = FxHasher::default();
-    (principal, run, parent, agent, function, input_hash).hash(&mut hasher);
-    hasher.finish()
 }
 
 impl Engine {
@@ -92,7 +58,11 @@ impl Engine {
     }
 
     /// Rows 4 to 12. Row 3 came before; rows 7, 8 and 11 wait for their features.
-    fn admit(&mut self, now: Timestamp, submission: &Submission) -> Result<Lineage, Pause> {
+    pub(crate) fn admit(
+        &mut self,
+        now: Timestamp,
+        submission: &Submission,
+    ) -> Result<Lineage, Pause> {
         let refuse = |refusal| Err(Pause::Refuse(refusal));
         let Some(agent) = self.agents.get(&submission.agent) else {
             return refuse(Refusal::NoAgent {
@@ -136,214 +106,6 @@ impl Engine {
             });
         }
         Ok(lineage)
-    }
-
-    /// Why no instance may be called, when all are down.
-    pub(crate) fn down_evidence(
-        &self,
-        now: Timestamp,
-        agent: &AgentId,
-        function: &FunctionName,
-    ) -> Option<String> {
-        let limits = self.liveness(agent);
-        let agent = self.agents.get(agent)?;
-        let mut best: Option<String> = None;
-        for instance in agent.instances.iter().rev() {
-            let verdict = instance.facts.verdict(now, limits);
-            if verdict.state != InstanceState::Down && instance.offers(function).is_some() {
-                return None;
-            }
-            best.get_or_insert(verdict.evidence);
-        }
-        Some(best.unwrap_or_else(|| "it has no process".into()))
-    }
-
-    /// Row 6, and what the new execution hangs from.
-    fn lineage(&self, submission: &Submission) -> Result<Lineage, Pause> {
-        let read = submission.known.as_of.is_some();
-        let mut lineage = Lineage {
-            run: submission.run.clone(),
-            root: submission.execution.clone(),
-            parent: submission.parent.as_ref().map(|p| p.execution.clone()),
-            depth: 0,
-            holds: Vec::new(),
-            class: submission.class.unwrap_or(CLASS).min(9),
-            size: 0,
-            proved: false,
-            session: submission.session.clone(),
-            actor: submission.actor.clone(),
-        };
-        let cancelled =
-            |run: &RunId| Err(Pause::Refuse(Refusal::RunCancelled { run: run.clone() }));
-        if let Some(claimed) = &submission.parent {
-            if let Some(parent) = self.executions.get(&claimed.execution) {
-                let row = &parent.row;
-                lineage.depth = row.depth + 1;
-                if self.proves(parent, claimed.proof) {
-                    if parent.disowned {
-                        return cancelled(&row.run);
-                    }
-                    lineage.proved = true;
-                    lineage.run = row.run.clone();
-                    lineage.holds = row.holds.clone();
-                    lineage.class = submission.class.unwrap_or(row.queue.class).min(9);
-                    lineage.session = lineage.session.or_else(|| row.session.clone());
-                    lineage.actor = lineage.actor.or_else(|| row.actor.clone());
-                }
-            } else if let Some(ended) = self.recent.ended(&claimed.execution) {
-                if ended.status == Status::Cancelled {
-                    return cancelled(&ended.run);
-                }
-            } else if !read {
-                return Err(Pause::Load);
-            } else if let Some(row) = &submission.known.parent {
-                if row.status == Status::Cancelled {
-                    return cancelled(&row.run);
-                }
-                lineage.depth = row.depth + 1;
-            }
-        }
-        if let Some(run) = self.runs.get(&lineage.run) {
-            if run.cancelled {
-                return cancelled(&lineage.run);
-            }
-            lineage.root = run.root.clone();
-            lineage.size = run.size;
-        } else if submission.run_claimed {
-            if !read {
-                return Err(Pause::Load);
-            }
-            if let Some(run) = &submission.known.run {
-                if run.cancelled {
-                    return cancelled(&lineage.run);
-                }
-                lineage.root = run.root.clone();
-                lineage.size = run.size;
-            }
-        }
-        Ok(lineage)
-    }
-
-    /// Row 3, and calls whose 202 was lost: joins an execution that exists. `Ok(true)` when it did.
-    fn joins(
-        &mut self,
-        now: Timestamp,
-        submission: &Submission,
-        out: &mut Effects,
-    ) -> Result<bool, Pause> {
-        if let Some(key) = &submission.idempotency_key {
-            let used = match self.recent.used_key(key) {
-                Some(used) => Some(used.clone()),
-                None => match submission.known.as_of {
-                    Some(as_of) if self.recent.keys_cover(as_of) => submission
-                        .known
-                        .key
-                        .as_ref()
-                        .map(|(execution, body_hash, _)| UsedKey {
-                            execution: execution.clone(),
-                            body_hash: *body_hash,
-                        }),
-                    _ => return Err(Pause::Load),
-                },
-            };
-            let Some(used) = used else { return Ok(false) };
-            if used.body_hash != submission.body_hash {
-                let key = key.rsplit('\0').next().unwrap_or(key).to_owned();
-                return Err(Pause::Refuse(Refusal::IdempotencyConflict { key }));
-            }
-            let row = match &submission.known.key {
-                Some((id, _, row)) if *id == used.execution => row.as_deref(),
-                _ => None,
-            };
-            return self.join(now, submission, &used.execution, row, out);
-        }
-        if self.unheard.is_empty() || submission.lane == Lane::Sync {
-            return Ok(false);
-        }
-        let what = same_call(
-            &submission.principal,
-            &submission.run,
-            submission.parent.as_ref().map(|p| &p.execution),
-            &submission.agent,
-            &submission.function,
-            &submission.body_hash,
-        );
-        match self.unheard.remove(&what) {
-            Some(unheard)
-                if unheard.until > now && self.executions.contains_key(&unheard.execution) =>
-            {
-                self.join(now, submission, &unheard.execution, None, out)
-            }
-            _ => Ok(false),
-        }
-    }
-
-    fn join(
-        &mut self,
-        now: Timestamp,
-        submission: &Submission,
-        id: &ExecutionId,
-        stored: Option<&ExecutionRow>,
-        out: &mut Effects,
-    ) -> Result<bool, Pause> {
-        let sync = submission.lane == Lane::Sync;
-        if self.executions.contains_key(id) {
-            if sync {
-                let until = now + self.limits.sync_wait;
-                if let Some(mut execution) = self.take(id) {
-                    execution.held.push(Held {
-                        waiter: submission.waiter,
-                        until,
-                    });
-                    self.keep(execution);
-                }
-            } else if let Some(execution) = self.executions.get(id) {
-                let receipt = self.receipt(now, execution, true);
-                out.replies
-                    .push((submission.waiter, Reply::Accepted(Box::new(receipt))));
-            }
-            return Ok(true);
-        }
-        let Some(row) = stored else {
-            return Err(Pause::Load);
-        };
-        if !row.status.is_terminal()
-            && row.status != Status::Queued
-            && self.recent.ended(id).is_some()
-        {
-            // The read came before the end; ask again.
-            return Err(Pause::Load);
-        }
-        if sync && row.status.is_terminal() {
-            let view = ExecutionView {
-                row: Arc::new(row.clone()),
-                result: None,
-                details: None,
-            };
-            out.replies
-                .push((submission.waiter, Reply::Ended(Arc::new(view))));
-        } else if sync {
-            // Queued behind the window: nobody can be held on it here.
-            let still = Reply::StillRunning {
-                execution: id.clone(),
-                run: row.run.clone(),
-                shutdown: false,
-            };
-            out.replies.push((submission.waiter, still));
-        } else {
-            let receipt = Receipt {
-                execution: id.clone(),
-                run: row.run.clone(),
-                status: row.status,
-                kind: row.function_kind,
-                created_at: row.created_at,
-                position: None,
-                replayed: true,
-            };
-            out.replies
-                .push((submission.waiter, Reply::Accepted(Box::new(receipt))));
-        }
-        Ok(true)
     }
 
     /// Row 13: the cap, then the queue.
@@ -422,7 +184,7 @@ impl Engine {
         }
     }
 
-    fn start_new(
+    pub(crate) fn start_new(
         &mut self,
         now: Timestamp,
         submission: Submission,
@@ -528,62 +290,8 @@ impl Engine {
         }
     }
 
-    fn give_place(&mut self, now: Timestamp, submission: Box<Submission>, key: QueueKey) {
-        let until = now + self.limits.sync_wait;
-        let waiter = submission.waiter;
-        let mut place = Place {
-            submission,
-            until,
-            armed: None,
-        };
-        self.timers
-            .arm(&mut place.armed, Some(until), || TimerKey::Place(waiter));
-        self.waiting_total += 1;
-        let agent = place.submission.agent.clone();
-        self.places.insert(waiter, agent.clone());
-        if let Some(agent) = self.agents.get_mut(&agent) {
-            // Places write no event, so several may have been given under one number.
-            let mut key = key;
-            while agent.queue.place_mut(&key).is_some() {
-                key.seq += 1;
-            }
-            agent.queue.take_place(key, place);
-        }
-    }
-
-    /// A sync caller's turn has come: it is admitted now, with what is true now.
-    pub(crate) fn admit_place(&mut self, now: Timestamp, place: Place, out: &mut Effects) {
-        let submission = place.submission;
-        // Another caller with the same idempotency key may have had its turn before.
-        match self.joins(now, &submission, out) {
-            Ok(true) => return,
-            Ok(false) => {}
-            Err(Pause::Load) => return out.loads.push(Load::Submission(submission)),
-            Err(Pause::Refuse(refusal)) => return self.refuse(now, &submission, &refusal, out),
-        }
-        match self.admit(now, &submission) {
-            Ok(lineage) => {
-                let mut submission = submission;
-                // It is held for what it has left, not anew.
-                let left = place.until.since(now);
-                submission.received_at = now - (self.limits.sync_wait.saturating_sub(left));
-                let until = place.until;
-                let id = submission.execution.clone();
-                self.start_new(now, *submission, lineage, false, out);
-                if let Some(mut execution) = self.take(&id) {
-                    for held in &mut execution.held {
-                        held.until = until;
-                    }
-                    self.keep(execution);
-                }
-            }
-            Err(Pause::Load) => out.loads.push(Load::Submission(submission)),
-            Err(Pause::Refuse(refusal)) => self.refuse(now, &submission, &refusal, out),
-        }
-    }
-
     /// Makes the execution: its row, its run, its key. The caller writes the row.
-    fn accept(
+    pub(crate) fn accept(
         &mut self,
         now: Timestamp,
         submission: &Submission,
@@ -666,27 +374,6 @@ impl Engine {
         Box::new(Execution::new(Arc::new(row), Phase::Queued, idempotent))
     }
 
-    fn receipt(&self, now: Timestamp, execution: &Execution, replayed: bool) -> Receipt {
-        let row = &execution.row;
-        let queued = row.status == Status::Queued;
-        let position = if queued && replayed {
-            self.agents
-                .get(&row.agent)
-                .map(|agent| agent.queue.position(&row.queue, now))
-        } else {
-            None
-        };
-        Receipt {
-            execution: row.id.clone(),
-            run: row.run.clone(),
-            status: row.status,
-            kind: row.function_kind,
-            created_at: row.created_at,
-            position,
-            replayed,
-        }
-    }
-
     /// Answers a refusal and counts it.
     pub(crate) fn refuse(
         &mut self,
@@ -706,68 +393,6 @@ impl Engine {
         self.count_refusal(now, submission.lane, refusal.category(), what, out);
         out.replies
             .push((submission.waiter, Reply::Refused(refusal.clone())));
-    }
-
-    /// Refuses every caller that waits for a turn at this agent.
-    pub(crate) fn refuse_places(
-        &mut self,
-        now: Timestamp,
-        id: &AgentId,
-        refusal: &Refusal,
-        out: &mut Effects,
-    ) {
-        let keys = self
-            .agents
-            .get(id)
-            .map(|agent| agent.queue.all_places())
-            .unwrap_or_default();
-        for key in keys {
-            if let Some(place) = self.remove_place(id, &key) {
-                self.refuse(now, &place.submission, refusal, out);
-            }
-        }
-    }
-
-    /// Takes a place away, with its timer.
-    pub(crate) fn remove_place(&mut self, id: &AgentId, key: &QueueKey) -> Option<Place> {
-        let mut place = self.agents.get_mut(id)?.queue.leave_place(key)?;
-        let waiter = place.submission.waiter;
-        self.timers
-            .arm(&mut place.armed, None, || TimerKey::Place(waiter));
-        self.waiting_total -= 1;
-        self.places.remove(&waiter);
-        Some(place)
-    }
-
-    pub(crate) fn place_left(&mut self, waiter: Waiter) {
-        if let Some((id, key)) = self.find_place(waiter) {
-            self.remove_place(&id, &key);
-        }
-    }
-
-    pub(crate) fn place_due(&mut self, now: Timestamp, waiter: Waiter, out: &mut Effects) {
-        let Some((id, key)) = self.find_place(waiter) else {
-            return;
-        };
-        if let Some(place) = self
-            .agents
-            .get_mut(&id)
-            .and_then(|agent| agent.queue.place_mut(&key))
-        {
-            place.armed = None;
-        }
-        if let Some(place) = self.remove_place(&id, &key) {
-            let refusal = Refusal::NoTurn {
-                agent: id,
-                waited: self.limits.sync_wait.as_secs(),
-            };
-            self.refuse(now, &place.submission, &refusal, out);
-        }
-    }
-
-    fn find_place(&self, waiter: Waiter) -> Option<(AgentId, QueueKey)> {
-        let id = self.places.get(&waiter)?;
-        Some((id.clone(), self.agents.get(id)?.queue.place_of(waiter)?))
     }
 
     /// The agents a started execution holds slots on: its parent's and its own.

@@ -6,9 +6,10 @@ use muster_wire::{AgentId, AttemptSecret, Category, ExecutionId, RunId, Timestam
 use rustc_hash::FxHashMap;
 
 use crate::agent::Agent;
-use crate::effect::{Count, Effects, ExecutionView, Load, Notice, Reply, Write};
+use crate::effect::{Count, Effects, ExecutionView, Notice, Reply, Write};
 use crate::event::{AttemptKey, Event, InstanceKey, Waiter};
 use crate::execution::{Execution, Phase};
+use crate::joins::Unheard;
 use crate::limits::Limits;
 use crate::liveness::LivenessLimits;
 use crate::recent::Recent;
@@ -26,13 +27,6 @@ pub(crate) struct Run {
     pub(crate) size: u64,
     /// Open members in memory.
     pub(crate) open: u32,
-}
-
-/// An accepted submission whose 202 could not be written.
-#[derive(Debug, Clone)]
-pub(crate) struct Unheard {
-    pub(crate) execution: ExecutionId,
-    pub(crate) until: Timestamp,
 }
 
 /// The state machine. One at a time decides.
@@ -275,35 +269,6 @@ impl Engine {
         }
     }
 
-    fn was_unheard(&mut self, now: Timestamp, id: &ExecutionId) {
-        const JOINED_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
-        const REMEMBERED: usize = 1_024;
-        let Some(execution) = self.executions.get(id) else {
-            return;
-        };
-        let row = &execution.row;
-        let what = crate::admission::same_call(
-            &row.principal,
-            &row.run,
-            row.parent.as_ref(),
-            &row.agent,
-            &row.function,
-            &row.input_hash,
-        );
-        if self.unheard.len() >= REMEMBERED {
-            self.unheard.retain(|_, unheard| unheard.until > now);
-        }
-        if self.unheard.len() < REMEMBERED {
-            self.unheard.insert(
-                what,
-                Unheard {
-                    execution: id.clone(),
-                    until: now + JOINED_WITHIN,
-                },
-            );
-        }
-    }
-
     fn drain(&mut self, now: Timestamp, out: &mut Effects) {
         if !self.draining {
             self.draining = true;
@@ -361,20 +326,6 @@ impl Engine {
         let open: Vec<ExecutionId> = self.executions.keys().cloned().collect();
         for id in open {
             self.shut_down_one(now, &id, out);
-        }
-    }
-
-    /// Asks for more of a queue when its window runs low.
-    pub(crate) fn refill(&mut self, id: &AgentId, out: &mut Effects) {
-        let limit = self.limits.queue_window;
-        if let Some(agent) = self.agents.get_mut(id)
-            && let Some(after) = agent.queue.wants_more(limit)
-        {
-            out.loads.push(Load::Window {
-                agent: id.clone(),
-                after,
-                limit,
-            });
         }
     }
 }

@@ -5,28 +5,36 @@
 //! event and says what must be written, sent, answered and told, in the order in which it may
 //! become visible. Whoever drives it commits the writes first.
 
+mod absorb;
 mod admission;
 mod agent;
 mod answer;
 mod ask;
+mod beats;
 mod cancel;
 mod check;
+mod departures;
 pub mod effect;
 mod ending;
 mod engine;
 pub mod event;
 mod execution;
+mod gates;
+mod joins;
 pub mod limits;
+mod lineage;
 pub mod liveness;
+mod places;
 mod queue;
 mod recent;
 mod recovery;
 pub mod refusal;
-mod registry;
+mod registration;
 mod report;
 pub mod row;
 mod start;
 mod timers;
+mod turns;
 
 pub use effect::{Effects, Load, Notice, Reply, Send, Write};
 pub use engine::{Engine, attempt_secret};

@@ -107,7 +107,7 @@ impl Engine {
         for execution in engine.executions.values() {
             Self::publish(execution, None, None, out);
         }
-        crate::start::first_windows(&mut engine, out);
+        crate::turns::first_windows(&mut engine, out);
         for id in &ids {
             engine.dial_gates(now, id, out);
             engine.end_absorbed_when_down(now, id, out);

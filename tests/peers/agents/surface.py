@@ -10,9 +10,13 @@ app = Agent(node_id=os.environ["NODE_ID"])
 heard = []
 
 
-@app.on_change("watched.*")
-async def watched(event):
-    heard.append({"key": event.key, "action": event.action, "data": event.data})
+@app.reasoner()
+async def listen(pattern: str) -> dict:
+    @app.memory.on_change(pattern)
+    async def changed(event):
+        heard.append({"key": event.key, "action": event.action, "data": event.data})
+
+    return {"listening": pattern}
 
 
 @app.reasoner()

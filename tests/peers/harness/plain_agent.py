@@ -3,6 +3,7 @@ delivery. For tests that count deliveries or need an agent that outlives the pla
 
 import json
 import queue
+import socket
 import threading
 import time
 import uuid
@@ -28,6 +29,7 @@ class PlainAgent:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._later = queue.Queue()
+        self._connections = set()
         self._threads = []
         self._server = None
 
@@ -47,6 +49,12 @@ class PlainAgent:
         if self._server:
             self._server.shutdown()
             self._server.server_close()
+        # A process that ends takes its open connections with it.
+        for connection in list(self._connections):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
         for _ in range(8):
             self._later.put(None)
 
@@ -110,6 +118,14 @@ class PlainAgent:
     def _handler(agent):
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self):
+                super().setup()
+                agent._connections.add(self.connection)
+
+            def finish(self):
+                agent._connections.discard(self.connection)
+                super().finish()
 
             def log_message(self, *_):
                 pass

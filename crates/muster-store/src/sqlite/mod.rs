@@ -14,6 +14,7 @@ mod key;
 mod known;
 mod kv;
 mod log;
+mod numbers;
 mod open;
 mod payload;
 mod question;
@@ -25,6 +26,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod upkeep;
+mod write;
 mod writer;
 
 use std::path::{Path, PathBuf};

@@ -7,10 +7,10 @@ use rusqlite::{Connection, params};
 
 use super::SqliteStore;
 use super::codes::Code;
-use super::commit::slot;
 use super::connection::failed;
 use super::known::{all, first};
 use super::rows::Columns;
+use super::write::slot;
 use crate::{StoreError, StoreResult};
 
 /// Bytes of a chunk.

@@ -1,0 +1,257 @@
+//! Absorption: what waits for an instance to come back instead of failing, for how long, and how
+//! the wait ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_wire::{AgentId, Category, ExecutionId, Status, Timestamp};
+
+use crate::effect::{Count, Effects, ExecutionChange, Notice, Write};
+use crate::ending::End;
+use crate::engine::Engine;
+use crate::execution::{AWAITING_RESTART, Execution, Phase};
+use crate::liveness::InstanceState;
+use crate::refusal::Refusal;
+use crate::row::{EventKind, EventRow, PayloadKind};
+use crate::start::Launch;
+
+/// How long calls wait for an agent that beats but cannot be dialled.
+const UNREACHABLE_WAIT: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// No instance can be called: waits for one, or fails at once where waiting is off.
+    pub(crate) fn absorb(
+        &mut self,
+        now: Timestamp,
+        mut execution: Box<Execution>,
+        how: Launch,
+        out: &mut Effects,
+    ) {
+        let agent_id = execution.row.agent.clone();
+        let grace = self.restart_grace(&agent_id);
+        let limits = self.liveness(&agent_id);
+        let caller_left = execution
+            .held
+            .iter()
+            .map(|held| held.until)
+            .max()
+            .filter(|_| !execution.held.is_empty());
+        let only_unreachable = self.agents.get(&agent_id).is_some_and(|agent| {
+            let mut states = agent
+                .instances
+                .iter()
+                .map(|i| i.facts.verdict(now, limits).state)
+                .filter(|state| *state != InstanceState::Down)
+                .peekable();
+            states.peek().is_some()
+                && states.all(|state| state == InstanceState::UnreachableCallback)
+        });
+        let wait = if only_unreachable {
+            grace.map(|g| g.min(UNREACHABLE_WAIT))
+        } else {
+            grace
+        };
+        let held = self.hold.is_some() || self.agents.get(&agent_id).is_some_and(|a| a.held);
+        let until = match execution.row.absorb_until {
+            Some(until) => until,
+            None if held => Timestamp::NEVER,
+            None => {
+                let until = now + wait.unwrap_or_default();
+                caller_left.map_or(until, |left| until.min(left))
+            }
+        };
+        let fresh = execution.row.absorb_until.is_none();
+        let row = Arc::make_mut(&mut execution.row);
+        row.status = Status::Running;
+        row.status_reason = Some(AWAITING_RESTART.into());
+        row.started_at.get_or_insert(now);
+        row.clock_from.get_or_insert(now);
+        row.absorb_until = Some(until);
+        Self::add_hold(&mut row.holds, &agent_id);
+        execution.phase = Phase::Absorbed { until };
+        let row = &execution.row;
+        match how {
+            Launch::New { input } => {
+                out.writes.push(Write::InsertExecution(row.clone()));
+                if !input.is_empty() || row.input_size == 0 {
+                    out.writes.push(Write::PutPayload {
+                        execution: row.id.clone(),
+                        kind: PayloadKind::Input,
+                        bytes: input,
+                    });
+                }
+            }
+            Launch::Stored | Launch::Moved { .. } => out.writes.push(Write::UpdateExecution {
+                id: row.id.clone(),
+                change: ExecutionChange::Absorbed {
+                    until,
+                    started_at: row.started_at.unwrap_or(now),
+                    clock_from: row.clock_from.unwrap_or(now),
+                },
+            }),
+        }
+        let mut line = EventRow::of(EventKind::ExecutionAbsorbed, now, &execution);
+        line.text.clone_from(&execution.last_dial);
+        self.tell(line, out);
+        Self::publish(&execution, None, None, out);
+        if fresh {
+            out.notices.push(Notice::Count(Count::Absorbed));
+        }
+        if let Some(agent) = self.agents.get_mut(&agent_id) {
+            agent.holders.insert(execution.row.id.clone());
+            agent
+                .absorbed
+                .insert(execution.row.queue.seq, execution.row.id.clone());
+        }
+        let id = execution.row.id.clone();
+        self.keep(execution);
+        if until <= now {
+            self.absorption_ran_out(now, &id, out);
+        } else {
+            self.dial_gates(now, &agent_id, out);
+        }
+    }
+
+    /// The wait of an absorbed execution is over.
+    pub(crate) fn absorption_ran_out(
+        &mut self,
+        now: Timestamp,
+        id: &ExecutionId,
+        out: &mut Effects,
+    ) {
+        let Some(execution) = self.take(id) else {
+            return;
+        };
+        let agent_id = execution.row.agent.clone();
+        let limits = self.liveness(&agent_id);
+        let mut hint = None;
+        if let Some(agent) = self.agents.get_mut(&agent_id) {
+            for instance in &mut agent.instances {
+                // The failed dial is a fact newer than the last beat; a beat in between undoes that.
+                let sign = instance.facts.sign_at();
+                if instance
+                    .facts
+                    .dial_failed
+                    .as_ref()
+                    .is_some_and(|(at, _)| *at >= sign)
+                {
+                    instance.facts.wait_ran_out_at = Some(now);
+                }
+                hint.get_or_insert_with(|| instance.facts.verdict(now, limits).evidence);
+            }
+        }
+        let dial = execution
+            .last_dial
+            .as_deref()
+            .unwrap_or("no instance could be called");
+        let evidence = hint.unwrap_or_default();
+        let text = format!("{agent_id} could not be reached: {dial}; {evidence}");
+        self.end(
+            now,
+            execution,
+            End::failed(Category::AgentUnreachable, text),
+            out,
+        );
+        self.tell_instances(now, &agent_id, out);
+        self.refuse_places_when_down(now, &agent_id, out);
+    }
+
+    /// Hands absorbed executions to instances that may take them.
+    pub(crate) fn release_absorbed(&mut self, now: Timestamp, id: &AgentId, out: &mut Effects) {
+        let limits = self.liveness(id);
+        let held = self.hold.is_some();
+        loop {
+            let Some(agent) = self.agents.get(id) else {
+                return;
+            };
+            if held || agent.held || !agent.can_start(now, limits) {
+                return;
+            }
+            let mut released = None;
+            for waiting in agent.absorbed.values() {
+                let Some(execution) = self.executions.get(waiting) else {
+                    continue;
+                };
+                if agent.choose(execution, None, now, limits).is_some() {
+                    released = Some(waiting.clone());
+                    break;
+                }
+            }
+            let Some(execution) = released.and_then(|id| self.take(&id)) else {
+                return;
+            };
+            self.launch(now, execution, Launch::Stored, out);
+        }
+    }
+
+    /// Ends the wait of everybody at once when every instance is down for good.
+    pub(crate) fn end_absorbed_when_down(
+        &mut self,
+        now: Timestamp,
+        id: &AgentId,
+        out: &mut Effects,
+    ) {
+        let limits = self.liveness(id);
+        let Some(agent) = self.agents.get(id) else {
+            return;
+        };
+        let verdicts = agent
+            .instances
+            .iter()
+            .rev()
+            .map(|i| i.facts.verdict(now, limits));
+        let mut evidence = None;
+        for verdict in verdicts {
+            if verdict.state != InstanceState::Down {
+                return;
+            }
+            evidence.get_or_insert(verdict.evidence);
+        }
+        let text = format!("{id} is down: {}", evidence.unwrap_or_default());
+        let waiting: Vec<ExecutionId> = agent.absorbed.values().cloned().collect();
+        for waiting in waiting {
+            if let Some(execution) = self.take(&waiting) {
+                self.end(
+                    now,
+                    execution,
+                    End::failed(Category::AgentUnreachable, text.clone()),
+                    out,
+                );
+            }
+        }
+        self.refuse_places_when_down(now, id, out);
+    }
+
+    /// Sync callers without a row do not wait for an agent that is down.
+    pub(crate) fn refuse_places_when_down(
+        &mut self,
+        now: Timestamp,
+        id: &AgentId,
+        out: &mut Effects,
+    ) {
+        let limits = self.liveness(id);
+        let Some(agent) = self.agents.get(id) else {
+            return;
+        };
+        if agent.queue.places() == 0 {
+            return;
+        }
+        let mut evidence = None;
+        for verdict in agent
+            .instances
+            .iter()
+            .rev()
+            .map(|i| i.facts.verdict(now, limits))
+        {
+            if verdict.state != InstanceState::Down {
+                return;
+            }
+            evidence.get_or_insert(verdict.evidence);
+        }
+        let refusal = Refusal::AgentDown {
+            agent: id.clone(),
+            evidence: evidence.unwrap_or_default(),
+        };
+        self.refuse_places(now, id, &refusal, out);
+    }
+}

@@ -1,0 +1,410 @@
+//! Each write of the engine as one fixed statement. Knows nothing of transactions.
+
+use muster_engine::Write;
+use muster_engine::effect::{Ending, ExecutionChange};
+use muster_engine::event::AttemptKey;
+use muster_engine::row::{
+    AgentRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, KeyRow, Payload, PayloadKind, RunRow,
+};
+use muster_wire::{ExecutionId, InstanceId, Status};
+use rusqlite::{Connection, params};
+
+use super::codes::Code;
+use super::connection::failed;
+use super::numbers::Numbers;
+use super::rows::{join_ids, to_json};
+use crate::{StoreError, StoreResult};
+
+/// Applies one write.
+pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> StoreResult<()> {
+    match write {
+        Write::InsertExecution(row) => insert_execution(conn, numbers, row),
+        Write::UpdateExecution { id, change } => {
+            let n = numbers.number(conn, id)?;
+            if !matches!(change, ExecutionChange::Late { .. }) {
+                numbers.leave_queue(conn, id)?;
+            }
+            update_execution(conn, n, id, change)
+        }
+        Write::InsertAttempt(row) => {
+            let n = numbers.number(conn, &row.execution)?;
+            insert_attempt(conn, n, row)
+        }
+        Write::AcceptAttempt { attempt, at } => {
+            let n = numbers.number(conn, &attempt.execution)?;
+            let changed = conn
+                .prepare_cached(
+                    "UPDATE attempts SET accepted_at = ?3 WHERE execution = ?1 AND n = ?2",
+                )
+                .and_then(|mut s| s.execute(params![n, attempt.n, at.0]))
+                .map_err(failed("accept an attempt"))?;
+            one_attempt(changed, attempt)
+        }
+        Write::EndAttempt {
+            attempt,
+            at,
+            outcome,
+            evidence,
+        } => {
+            let n = numbers.number(conn, &attempt.execution)?;
+            let changed = conn
+                .prepare_cached(
+                    "UPDATE attempts SET ended_at = ?3, outcome = ?4, evidence = ?5
+                     WHERE execution = ?1 AND n = ?2",
+                )
+                .and_then(|mut s| {
+                    s.execute(params![n, attempt.n, at.0, outcome.code(), blob(evidence)])
+                })
+                .map_err(failed("end an attempt"))?;
+            one_attempt(changed, attempt)
+        }
+        Write::PutPayload {
+            execution,
+            kind,
+            bytes,
+        } => {
+            let n = numbers.number(conn, execution)?;
+            put_payload(conn, n, *kind, bytes)
+        }
+        Write::PutAgent(row) => put_agent(conn, row),
+        Write::SetAgentHold { agent, held } => {
+            let changed = conn
+                .prepare_cached("UPDATE agents SET held = ?2 WHERE id = ?1")
+                .and_then(|mut s| s.execute(params![agent.as_str(), held]))
+                .map_err(failed("hold an agent"))?;
+            if changed != 1 {
+                return Err(StoreError::Conflict(format!("there is no agent {agent}")));
+            }
+            Ok(())
+        }
+        Write::PutInstance(row) => put_instance(conn, row),
+        Write::PutRun(row) => put_run(conn, row),
+        Write::InsertKey(row) => insert_key(conn, row),
+        Write::InsertEvent(row) => insert_event(conn, row),
+        Write::SetHold(reason) => set_hold(conn, reason.as_deref()),
+    }
+}
+
+fn insert_execution(
+    conn: &Connection,
+    numbers: &mut Numbers,
+    row: &ExecutionRow,
+) -> StoreResult<()> {
+    let n = numbers.next();
+    let root = (row.root != row.id).then_some(row.root.as_str());
+    let statement = concat!(
+        "INSERT INTO executions (n,",
+        super::rows::execution_columns!(),
+        ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,\
+         ?22,?23,?24,?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37,?38,?39,?40)"
+    );
+    conn.prepare_cached(statement)
+        .and_then(|mut s| {
+            s.execute(params![
+                n,
+                row.id.as_str(),
+                row.run.as_str(),
+                root,
+                row.parent.as_ref().map(ExecutionId::as_str),
+                row.depth,
+                row.kind.code(),
+                row.lane.code(),
+                row.agent.as_str(),
+                row.function.as_str(),
+                row.function_kind.code(),
+                row.status.code(),
+                row.status_reason.as_deref().map(str::as_bytes),
+                row.error_category.as_ref().map(|c| c.word()),
+                blob(&row.error_text),
+                row.error_status,
+                row.queue.class,
+                row.queue.turn.cast_signed(),
+                row.queue.seq.cast_signed(),
+                row.attempt,
+                join_ids(row.holds.iter().map(|id| id.as_str())),
+                row.over_cap,
+                row.created_at.0,
+                row.started_at.map(|t| t.0),
+                row.ended_at.map(|t| t.0),
+                row.active_us,
+                row.clock_from.map(|t| t.0),
+                row.deadline_us,
+                row.absorb_until.map(|t| t.0),
+                row.input_size.cast_signed(),
+                &row.input_hash[..],
+                row.result_size.map(u64::cast_signed),
+                row.key_hash.as_deref(),
+                &*row.principal,
+                row.session.as_deref().map(str::as_bytes),
+                row.actor.as_deref().map(str::as_bytes),
+                row.traceparent.as_deref().map(str::as_bytes),
+                blob(&row.usage),
+                row.origin.code(),
+                row.late_outcome.map(Code::code),
+            ])
+        })
+        .map_err(failed("insert an execution"))?;
+    numbers.inserted(row);
+    Ok(())
+}
+
+fn update_execution(
+    conn: &Connection,
+    n: i64,
+    id: &ExecutionId,
+    change: &ExecutionChange,
+) -> StoreResult<()> {
+    let changed = match change {
+        ExecutionChange::Started {
+            attempt,
+            started_at,
+            clock_from,
+            active_us,
+            over_cap,
+            holds,
+        } => conn
+            .prepare_cached(
+                "UPDATE executions SET status = 1, status_reason = NULL, absorb_until = NULL,
+                    attempt = ?2, started_at = ?3, clock_from = ?4, active_us = ?5,
+                    over_cap = ?6, holds = ?7 WHERE n = ?1 AND status < 4",
+            )
+            .and_then(|mut s| {
+                s.execute(params![
+                    n,
+                    attempt,
+                    started_at.0,
+                    clock_from.0,
+                    active_us,
+                    over_cap,
+                    join_ids(holds.iter().map(|id| id.as_str())),
+                ])
+            }),
+        ExecutionChange::Absorbed {
+            until,
+            started_at,
+            clock_from,
+        } => conn
+            .prepare_cached(
+                "UPDATE executions SET status = 1, status_reason = ?2, absorb_until = ?3,
+                    started_at = ?4, clock_from = ?5 WHERE n = ?1 AND status < 4",
+            )
+            .and_then(|mut s| {
+                s.execute(params![
+                    n,
+                    crate::change::AWAITING_RESTART.as_bytes(),
+                    until.0,
+                    started_at.0,
+                    clock_from.0
+                ])
+            }),
+        ExecutionChange::Ended(ending) => end_execution(conn, n, ending),
+        ExecutionChange::Late { status } => conn
+            .prepare_cached("UPDATE executions SET late_outcome = ?2 WHERE n = ?1")
+            .and_then(|mut s| s.execute(params![n, status.code()])),
+    }
+    .map_err(failed("change an execution"))?;
+    if changed != 1 {
+        return Err(StoreError::Conflict(format!(
+            "execution {id} has ended or is gone"
+        )));
+    }
+    Ok(())
+}
+
+fn end_execution(conn: &Connection, n: i64, ending: &Ending) -> rusqlite::Result<usize> {
+    debug_assert!(Status::is_terminal(ending.status));
+    conn.prepare_cached(
+        "UPDATE executions SET status = ?2, status_reason = ?3, error_category = ?4,
+            error_text = ?5, error_status = ?6, ended_at = ?7, active_us = ?8, result_size = ?9,
+            usage = coalesce(?10, usage), clock_from = NULL, absorb_until = NULL
+         WHERE n = ?1 AND status < 4",
+    )?
+    .execute(params![
+        n,
+        ending.status.code(),
+        ending.reason.as_deref().map(str::as_bytes),
+        ending.category.as_ref().map(|c| c.word()),
+        blob(&ending.error),
+        ending.http_status,
+        ending.at.0,
+        ending.active_us,
+        ending.result_size.map(u64::cast_signed),
+        blob(&ending.usage),
+    ])
+}
+
+fn insert_attempt(conn: &Connection, n: i64, row: &AttemptRow) -> StoreResult<()> {
+    let candidates = if row.candidates.is_empty() {
+        None
+    } else {
+        Some(to_json(&row.candidates)?)
+    };
+    conn.prepare_cached(concat!(
+        "INSERT INTO attempts (execution,",
+        super::rows::attempt_columns!(),
+        ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"
+    ))
+    .and_then(|mut s| {
+        s.execute(params![
+            n,
+            row.n,
+            row.instance.as_str(),
+            candidates,
+            &row.secret_hash.0[..],
+            row.sent_at.0,
+            row.accepted_at.map(|t| t.0),
+            row.ended_at.map(|t| t.0),
+            row.outcome.map(Code::code),
+            blob(&row.evidence),
+        ])
+    })
+    .map_err(failed("insert an attempt"))?;
+    Ok(())
+}
+
+fn one_attempt(changed: usize, attempt: &AttemptKey) -> StoreResult<()> {
+    if changed == 1 {
+        return Ok(());
+    }
+    Err(StoreError::Conflict(format!(
+        "execution {} has no attempt {}",
+        attempt.execution, attempt.n
+    )))
+}
+
+fn put_payload(conn: &Connection, n: i64, kind: PayloadKind, bytes: &Payload) -> StoreResult<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO payloads (slot, bytes) VALUES (?1, ?2)")
+        .and_then(|mut s| s.execute(params![slot(n, kind), &bytes.0[..]]))
+        .map_err(failed("insert a payload"))?;
+    Ok(())
+}
+
+/// Where a small payload is kept: the number of its execution and its kind in one.
+pub(crate) fn slot(n: i64, kind: PayloadKind) -> i64 {
+    n << 2 | kind.code()
+}
+
+fn put_agent(conn: &Connection, row: &AgentRow) -> StoreResult<()> {
+    conn.prepare_cached(
+        "INSERT INTO agents (id,principal,created_at,registered_at,registration,held)
+         VALUES (?1,?2,?3,?4,?5,?6)
+         ON CONFLICT (id) DO UPDATE SET principal = ?2, created_at = ?3, registered_at = ?4,
+            registration = ?5, held = ?6",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            row.id.as_str(),
+            &*row.principal,
+            row.created_at.0,
+            row.registered_at.0,
+            &row.registration.0[..],
+            row.held,
+        ])
+    })
+    .map_err(failed("write an agent"))?;
+    Ok(())
+}
+
+fn put_instance(conn: &Connection, row: &InstanceRow) -> StoreResult<()> {
+    let functions = to_json(&*row.functions)?;
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO instances (agent,id,base_url,version,functions,registered_at,
+            renewed_at,goodbye_at,gone_at,gone_evidence,orphans_at,worker)
+         VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            row.agent.as_str(),
+            row.id.as_str(),
+            row.base_url.as_bytes(),
+            row.version.as_bytes(),
+            functions,
+            row.registered_at.0,
+            row.renewed_at.0,
+            row.goodbye_at.map(|t| t.0),
+            row.gone_at.map(|t| t.0),
+            row.gone_evidence.as_deref().map(str::as_bytes),
+            row.orphans_at.map(|t| t.0),
+            row.worker.as_deref().map(str::as_bytes),
+        ])
+    })
+    .map_err(failed("write an instance"))?;
+    Ok(())
+}
+
+fn put_run(conn: &Connection, row: &RunRow) -> StoreResult<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO runs (id, root, cancelled_at, cancelled_by)
+         VALUES (?1, ?2, ?3, ?4)",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            row.id.as_str(),
+            row.root.as_str(),
+            row.cancelled_at.map(|t| t.0),
+            row.cancelled_by.as_deref().map(str::as_bytes),
+        ])
+    })
+    .map_err(failed("write a run"))?;
+    Ok(())
+}
+
+fn insert_key(conn: &Connection, row: &KeyRow) -> StoreResult<()> {
+    conn.prepare_cached(
+        "INSERT INTO idempotency (key, execution, body_hash, at) VALUES (?1, ?2, ?3, ?4)",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            row.key.as_bytes(),
+            row.execution.as_str(),
+            &row.body_hash[..],
+            row.at.0
+        ])
+    })
+    .map_err(failed("insert an idempotency key"))?;
+    Ok(())
+}
+
+fn insert_event(conn: &Connection, row: &EventRow) -> StoreResult<()> {
+    conn.prepare_cached(concat!(
+        "INSERT INTO events (",
+        super::rows::event_columns!(),
+        ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)"
+    ))
+    .and_then(|mut s| {
+        s.execute(params![
+            row.seq.cast_signed(),
+            row.at.0,
+            row.kind.code(),
+            row.execution.as_ref().map(ExecutionId::as_str),
+            row.run.as_ref().map(|id| id.as_str()),
+            row.agent.as_ref().map(|id| id.as_str()),
+            row.function.as_ref().map(|id| id.as_str()),
+            row.instance.as_ref().map(InstanceId::as_str),
+            row.attempt,
+            row.status.map(Code::code),
+            row.reason.as_deref().map(str::as_bytes),
+            row.category.as_ref().map(|c| c.word()),
+            row.text.as_deref().map(str::as_bytes),
+        ])
+    })
+    .map_err(failed("insert an event"))?;
+    Ok(())
+}
+
+fn set_hold(conn: &Connection, reason: Option<&str>) -> StoreResult<()> {
+    match reason {
+        Some(reason) => conn
+            .prepare_cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('hold', ?1)")
+            .and_then(|mut s| s.execute([reason.as_bytes()])),
+        None => conn
+            .prepare_cached("DELETE FROM meta WHERE name = 'hold'")
+            .and_then(|mut s| s.execute([])),
+    }
+    .map_err(failed("set the hold"))?;
+    Ok(())
+}
+
+fn blob(payload: &Option<Payload>) -> Option<&[u8]> {
+    payload.as_ref().map(|p| &p.0[..])
+}
