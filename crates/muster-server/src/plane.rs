@@ -207,6 +207,11 @@ async fn drive(
 }
 
 impl Running {
+    /// Asks how many exchanges are on their way to an address. For a supervisor, which waits
+    /// for them before it stops a process: bytes that nobody has read yet die with it.
+    pub fn exchanges(&self) -> impl Fn(&str) -> usize + Send + Sync + 'static {
+        self.dispatcher.exchanges()
+    }
     /// Ends everything, in stages, each with its bound: first only readiness changes; then new
     /// work is refused while what is held may end; then whoever is still held is answered; then
     /// streams and connections close; the driver commits what came until then.

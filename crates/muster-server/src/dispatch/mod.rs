@@ -124,6 +124,18 @@ impl Dispatcher {
         let _ = tokio::time::timeout(patience, self.0.tasks.wait()).await;
     }
 
+    /// Asks how many exchanges are on their way to an address, and keeps nothing alive for it.
+    pub fn exchanges(&self) -> impl Fn(&str) -> usize + std::marker::Send + Sync + 'static {
+        let inner = Arc::downgrade(&self.0);
+        move |base_url| {
+            let (Some(inner), Ok(host)) = (inner.upgrade(), peer::authority(base_url)) else {
+                return 0;
+            };
+            let host = inner.hosts.get(host.as_str());
+            host.map_or(0, |host| PER_HOST_MAX - host.available_permits())
+        }
+    }
+
     /// Drops the connections of an instance that nobody uses; an exchange on its way ends first.
     fn close_idle(&self, key: &InstanceKey) {
         self.0.peers.remove(key);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_engine::Event;
+use muster_engine::liveness::InstanceFacts;
 use muster_engine::row::EventKind;
 use muster_server::auth::{OWNER, Scope};
 use muster_server::config::PlaneOrigin;
@@ -147,6 +148,19 @@ impl Session {
                         worker: worker.clone(),
                         change,
                     });
+                })
+            },
+            is_quiet: {
+                let app = self.app.clone();
+                let worker = worker.clone();
+                let exchanges = running.exchanges();
+                Box::new(move || {
+                    facts_of(&app, &worker)
+                        .iter()
+                        .filter(|facts| facts.gone.is_none())
+                        .all(|facts| {
+                            facts.restart_until.is_some() && exchanges(&facts.base_url) == 0
+                        })
                 })
             },
             look: self.look.clone(),
@@ -381,6 +395,21 @@ impl Session {
             Err(_) => "{}".to_owned(),
         }
     }
+}
+
+/// What is known of the processes that registered with a worker's key.
+fn facts_of(app: &App, worker: &str) -> Vec<Arc<InstanceFacts>> {
+    let mut found = Vec::new();
+    for agent in app.directory.agents() {
+        for instance in agent.instances().iter() {
+            found.extend(
+                instance
+                    .facts()
+                    .filter(|facts| facts.worker.as_deref() == Some(worker)),
+            );
+        }
+    }
+    found
 }
 
 /// Finds a function's schema in an agent's document and makes an input of it.

@@ -23,6 +23,9 @@ use crate::out::{self, Colour, Look, clean};
 
 /// How long SIGTERM may take before SIGKILL.
 const DRAIN: Duration = Duration::from_secs(10);
+/// How much of that may go by until nothing is on its way to it.
+const QUIET_WITHIN: Duration = Duration::from_secs(6);
+const LOOK: Duration = Duration::from_millis(10);
 const BACK_OFF_FIRST: Duration = Duration::from_millis(500);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 /// A process that lived so long had started well.
@@ -40,6 +43,8 @@ pub(crate) struct Supervised {
     pub(crate) label: Option<String>,
     /// Tells the plane.
     pub(crate) tell: Box<dyn Fn(WorkerChange) + Send + Sync>,
+    /// Whether the plane has heard and nothing is on its way to the process any more.
+    pub(crate) is_quiet: Box<dyn Fn() -> bool + Send + Sync>,
     /// How output looks.
     pub(crate) look: Look,
     /// Told the process id of each start.
@@ -90,12 +95,14 @@ impl Supervised {
             match why {
                 Stopped::Changed => {
                     (self.tell)(WorkerChange::WillRestart);
-                    let status = running.end().await?;
+                    let began = Instant::now();
+                    self.quiet(&mut running).await;
+                    let status = running.end(DRAIN.saturating_sub(began.elapsed())).await?;
                     (self.tell)(WorkerChange::ExitedWillRestart(word_of(status).into()));
                     back_off = BACK_OFF_FIRST;
                 }
                 Stopped::Told => {
-                    let status = running.end().await?;
+                    let status = running.end(DRAIN).await?;
                     (self.tell)(WorkerChange::Exited(word_of(status).into()));
                     return Ok(());
                 }
@@ -135,6 +142,21 @@ impl Supervised {
                     }
                 }
             }
+        }
+    }
+
+    /// Waits until nothing is on its way to the process: a server that is stopped resets what it
+    /// has not read yet, and the plane could not know whether that was begun.
+    async fn quiet(&self, running: &mut Process) {
+        let waiting = async {
+            while !(self.is_quiet)() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            () = waiting => {}
+            () = tokio::time::sleep(QUIET_WITHIN) => {}
+            _ = running.child.wait() => {}
         }
     }
 
@@ -245,9 +267,9 @@ impl Process {
     }
 
     /// SIGTERM, and SIGKILL when that takes too long.
-    async fn end(&mut self) -> Outcome<ExitStatus> {
+    async fn end(&mut self, patience: Duration) -> Outcome<ExitStatus> {
         self.signal(Signal::TERM);
-        let status = match tokio::time::timeout(DRAIN, self.child.wait()).await {
+        let status = match tokio::time::timeout(patience, self.child.wait()).await {
             Ok(status) => status?,
             Err(_) => {
                 self.signal(Signal::KILL);

@@ -100,7 +100,7 @@ fn shown(key: &str, value: &Json) -> String {
         Json::String(text) => text.clone(),
         Json::Null => match key {
             "store.min_free" => "1GiB or 5 %, the smaller".to_owned(),
-            
+
             _ => "none".to_owned(),
         },
         Json::Array(items) if items.is_empty() => "[]".to_owned(),
