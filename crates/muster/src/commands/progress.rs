@@ -20,6 +20,8 @@ use crate::out::{self, Colour, id};
 const REDRAW: Duration = Duration::from_millis(100);
 /// Ages tick though nothing happens; a lost wake-up is noticed by then as well.
 const TICK: Duration = Duration::from_secs(1);
+/// How long a plane may be away until the wait is given up.
+const AWAY_MAX: Duration = Duration::from_secs(60);
 /// A live tree is drawn of so many steps.
 pub(super) const TREE_STEPS_MAX: u32 = 2_000;
 
@@ -84,6 +86,7 @@ impl Waiting<'_> {
     pub(super) async fn wait(&self, bound: Option<Duration>) -> Outcome<Waited> {
         let until = bound.map(|bound| Instant::now() + bound);
         let mut screen = Screen::default();
+        let mut away: Option<Instant> = None;
         let mut events: Option<EventStream> = None;
         let ended = loop {
             if events.is_none() {
@@ -98,6 +101,7 @@ impl Waiting<'_> {
                 .await;
             match answer {
                 Ok(answer) => {
+                    away = None;
                     let fields = Fields::of(&answer)?;
                     let status = Status::from_word(&fields.state());
                     let has_ended = status.is_some_and(Status::is_terminal);
@@ -106,8 +110,14 @@ impl Waiting<'_> {
                         break Waited::Ended(fields);
                     }
                 }
-                // It is stored: the plane comes back, or the person stops.
-                Err(failure) if is_away(&failure) => events = None,
+                // It is stored: the plane comes back, or this gives up and says the id.
+                Err(failure) if is_away(&failure) => {
+                    events = None;
+                    let since = *away.get_or_insert_with(Instant::now);
+                    if since.elapsed() > AWAY_MAX {
+                        return Err(self.gave_up(failure));
+                    }
+                }
                 Err(failure) => return Err(failure),
             }
             tokio::select! {
@@ -118,6 +128,14 @@ impl Waiting<'_> {
             }
         };
         Ok(ended)
+    }
+
+    fn gave_up(&self, mut failure: Failure) -> Failure {
+        failure.body.execution_id = Some(self.execution.to_owned());
+        failure.hint(format!(
+            "it is stored and goes on when the plane is back: muster executions show {}",
+            self.execution
+        ))
     }
 
     async fn subscribe(&self) -> Outcome<EventStream> {
