@@ -158,8 +158,11 @@ pub(super) fn attempt(headers: &HeaderMap, name: &str) -> Result<Option<AttemptR
 
 /// Python's `time.time()`; `None` for what cannot be one.
 fn from_seconds(seconds: f64) -> Option<Timestamp> {
-    #[expect(clippy::cast_possible_truncation, reason = "bounded just before")]
-    (seconds > 0.0 && seconds < 1e11).then(|| Timestamp((seconds * 1e6) as i64))
+    if seconds > 0.0 && seconds < 1e11 {
+        Some(Timestamp((seconds * 1e6) as i64))
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

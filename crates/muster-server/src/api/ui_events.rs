@@ -1,8 +1,13 @@
-//! `GET /api/ui/v1/executions/events`: the stream that the SDK opens to be nudged instead of
-//! polling on. One message for each change of an execution; the result always comes from a
-//! poll, which returns it before this stream tells of the end. Everything else about events is
-//! at `/api/v1/events`.
+//! `GET /api/ui/v1/executions/events`: the stream that the SDK may open beside its polls. One
+//! message for each change of an execution; the result always comes from a poll, which returns
+//! it before this stream tells of the end.
+//!
+//! Ends are told late on purpose. The published SDK takes an execution for finished when this
+//! stream says so, before it has the result, and a caller that wakes in between gets `None` for
+//! it. Its polls go on beside the stream, at most 1.5 s apart: told later than that, an end is
+//! no news to it. Who wants ends at once reads `/api/v1/events`.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -27,8 +32,15 @@ use crate::app::App;
 use crate::meters::{Open, Stream};
 use crate::tail::{Step, Tail};
 
+/// How late an end is told.
+const END_LATE: Duration = Duration::from_secs(2);
+/// Ends of one reader that wait to be told; the oldest goes when there are more, for a poll
+/// tells of it as well.
+const ENDS_MAX: usize = 16_384;
+
 /// How often something is sent while nothing happens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
+const STILL_HERE: &[u8] = b": still here\n\n";
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(events))
@@ -59,6 +71,7 @@ struct Change<'a> {
 }
 
 /// Changes of executions as server-sent events, from now on: `data: {…}`, no names, LF only.
+/// Ends come two seconds late, so that the published SDK has polled the result before.
 #[utoipa::path(get, path = "/api/ui/v1/executions/events", tag = "executions",
     responses((status = 200, description = "The stream",
                content((Change<'static> = "text/event-stream")))))]
@@ -68,6 +81,7 @@ async fn events(State(app): State<App>, caller: Caller) -> Result<Response, Prob
         caller,
         is_fresh: true,
         keep_alive: Instant::now() + KEEP_ALIVE,
+        ends: VecDeque::new(),
         _open: app.meters.reading(Stream::Sse),
         app,
     };
@@ -89,6 +103,8 @@ struct Reader {
     tail: Tail,
     is_fresh: bool,
     keep_alive: Instant,
+    /// Ends, with the moment at which each is told.
+    ends: VecDeque<(Instant, Bytes)>,
     _open: Open,
 }
 
@@ -100,21 +116,37 @@ impl Reader {
             return Some(Bytes::from_static(b": connected\n\n"));
         }
         loop {
+            let due = self.ends.front().map(|(at, _)| *at);
+            if due.is_some_and(|at| at <= Instant::now()) {
+                let (_, frame) = self.ends.pop_front()?;
+                return Some(self.told(frame));
+            }
+            let wake = due.map_or(self.keep_alive, |at| at.min(self.keep_alive));
             let step = tokio::select! {
                 biased;
                 step = self.tail.next() => step,
-                () = tokio::time::sleep_until(self.keep_alive) => {
-                    self.keep_alive = Instant::now() + KEEP_ALIVE;
-                    return Some(Bytes::from_static(b": still here\n\n"));
+                () = tokio::time::sleep_until(wake) => {
+                    if Instant::now() < self.keep_alive {
+                        continue;
+                    }
+                    return Some(self.told(Bytes::from_static(STILL_HERE)));
                 }
             };
             match step {
                 Ok(Step::Event(row)) => {
-                    let frame = self.frame(&row);
+                    if let Some(frame) = self.frame(&row) {
+                        if !row.status.is_some_and(Status::is_terminal) {
+                            return Some(self.told(frame));
+                        }
+                        if self.ends.len() == ENDS_MAX {
+                            self.ends.pop_front();
+                            self.app.meters.gap(Stream::Sse);
+                        }
+                        self.ends.push_back((Instant::now() + END_LATE, frame));
+                    }
                     // A long run of what is not told must not keep the other side waiting.
-                    if frame.is_some() || Instant::now() >= self.keep_alive {
-                        self.keep_alive = Instant::now() + KEEP_ALIVE;
-                        return frame.or(Some(Bytes::from_static(b": still here\n\n")));
+                    if Instant::now() >= self.keep_alive {
+                        return Some(self.told(Bytes::from_static(STILL_HERE)));
                     }
                 }
                 // What was missed comes from the store now.
@@ -127,6 +159,12 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Something goes out: the next sign of life is not due for a while.
+    fn told(&mut self, frame: Bytes) -> Bytes {
+        self.keep_alive = Instant::now() + KEEP_ALIVE;
+        frame
     }
 
     fn frame(&self, row: &EventRow) -> Option<Bytes> {

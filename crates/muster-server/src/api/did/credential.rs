@@ -71,10 +71,10 @@ struct Context {
 pub(super) async fn issue(
     State(app): State<App>,
     caller: Caller,
-    RawBody(body): RawBody,
+    HeldBody(held): HeldBody,
 ) -> Answer {
     let report: Report = parse(
-        &body,
+        &held.bytes,
         "{execution_context, input_data, output_data, status, …}",
     )?;
     let about = AttemptRef::parse(&report.execution_context.execution_id)
