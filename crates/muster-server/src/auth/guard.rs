@@ -9,7 +9,7 @@ use axum::body::HttpBody;
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::{AUTHORIZATION, FORWARDED};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, FORWARDED};
 use http::{HeaderMap, StatusCode};
 use muster_wire::{Category, Timestamp};
 
@@ -45,6 +45,16 @@ fn admit(auth: &Auth, request: &Request, now: Timestamp) -> Result<Caller, Probl
     }
     let has_body = !request.body().is_end_stream();
     origin::check(request.method(), request.uri(), headers, has_body).map_err(refuse)?;
+    if has_body
+        && headers
+            .get(CONTENT_ENCODING)
+            .is_some_and(|coding| coding != "identity")
+    {
+        // Nothing is unpacked, so that nothing small becomes large in memory.
+        return Err(Problem::validation(
+            "compressed bodies are not taken: send it without Content-Encoding",
+        ));
+    }
 
     let matched = request
         .extensions()

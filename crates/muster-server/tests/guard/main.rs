@@ -5,5 +5,6 @@
 mod support;
 
 mod doors;
+mod events;
 mod keys;
 mod plane;
