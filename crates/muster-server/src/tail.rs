@@ -120,6 +120,9 @@ impl Tail {
 
     /// Reads on in the store; at its end, the live feed goes on.
     async fn read_page(&mut self) -> StoreResult<Option<Step>> {
+        // Anew before each read: what is committed after it is live, and what was live before
+        // it cannot fill the feed meanwhile.
+        self.live = self.app.feed.subscribe();
         let (after, check) = (self.after, self.unchecked);
         let (oldest, last, rows) = self
             .app
@@ -151,5 +154,105 @@ impl Tail {
         self.behind = rows.len() == PAGE;
         self.page = rows.into();
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_engine::Write;
+    use muster_engine::row::EventKind;
+    use muster_store::{Commit, CommitEnd, LeaseId, MemoryStore, Stores};
+    use muster_wire::Timestamp;
+
+    use crate::feed::BEHIND_MAX;
+    use crate::{Config, Plane, Running};
+
+    async fn plane() -> Running {
+        let store = Arc::new(MemoryStore::default());
+        let stores = Stores {
+            decisions: store.clone(),
+            annex: store,
+        };
+        let mut config = Config::default();
+        config.server.listen = ([127, 0, 0, 1], 0).into();
+        Plane::start(config, stores).await.expect("a plane")
+    }
+
+    fn row(seq: u64) -> EventRow {
+        EventRow {
+            seq,
+            at: Timestamp(1),
+            kind: EventKind::PlaneStarted,
+            execution: None,
+            run: None,
+            agent: None,
+            function: None,
+            instance: None,
+            attempt: None,
+            status: None,
+            reason: None,
+            category: None,
+            text: None,
+        }
+    }
+
+    /// Commits so many events and publishes them, as the driver would.
+    fn happen(app: &App, n: u64) {
+        let store = &app.stores.decisions;
+        let lease = store
+            .take_lease(LeaseId::default(), "test")
+            .expect("a lease");
+        let after = store.last_seq().expect("a number");
+        let rows: Vec<Arc<EventRow>> = (1..=n).map(|i| Arc::new(row(after + i))).collect();
+        let end = store.commit(&Commit {
+            lease,
+            after_seq: after,
+            last_seq: after + n,
+            writes: rows
+                .iter()
+                .map(|row| Write::InsertEvent(row.clone()))
+                .collect(),
+        });
+        assert!(matches!(end, CommitEnd::Committed), "{end:?}");
+        for row in &rows {
+            app.feed.publish(row);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_slow_reader_is_told_of_the_gap_and_continues_from_the_store() {
+        let plane = plane().await;
+        let mut tail = Tail::from_now(plane.app.clone());
+        let start = tail.position();
+        let n = BEHIND_MAX as u64 + 500;
+        happen(&plane.app, n);
+        assert_eq!(tail.next().await.unwrap(), Step::Gap(500));
+        for seq in start + 1..=start + n {
+            let Step::Event(row) = tail.next().await.unwrap() else {
+                panic!("{seq} is not there");
+            };
+            assert_eq!(row.seq, seq);
+        }
+        happen(&plane.app, 1);
+        let Step::Event(row) = tail.next().await.unwrap() else {
+            panic!("the live one is not there");
+        };
+        assert_eq!(row.seq, start + n + 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_position_before_the_oldest_or_behind_the_last_is_reset() {
+        let plane = plane().await;
+        happen(&plane.app, 3);
+        let last = plane.app.stores.decisions.last_seq().unwrap();
+        for position in [last + 1, u64::MAX] {
+            let mut tail = Tail::after(plane.app.clone(), position);
+            assert_eq!(tail.next().await.unwrap(), Step::Reset(0));
+            assert!(matches!(tail.next().await.unwrap(), Step::Event(row) if row.seq == 1));
+        }
+        let mut tail = Tail::after(plane.app.clone(), last);
+        happen(&plane.app, 1);
+        assert!(matches!(tail.next().await.unwrap(), Step::Event(row) if row.seq == last + 1));
     }
 }
