@@ -58,14 +58,20 @@ impl TestPlane {
     pub(crate) async fn sqlite(directory: &Path) -> Self {
         let mut config = config();
         config.store.data = Some(directory.to_owned());
-        let store = SqliteStore::open(
-            directory,
-            Options {
-                durability: Durability::Process,
-                ..Options::default()
-            },
-        );
-        let store = Arc::new(store.unwrap());
+        let options = Options {
+            durability: Durability::Process,
+            ..Options::default()
+        };
+        // One that a plane just left is let go within moments.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        let store = loop {
+            match SqliteStore::open(directory, options.clone()) {
+                Err(muster_store::StoreError::InUse(_)) if std::time::Instant::now() < until => {
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                }
+                end => break Arc::new(end.unwrap()),
+            }
+        };
         let stores = Stores {
             decisions: store.clone(),
             annex: store,
