@@ -15,7 +15,7 @@ pub(crate) const WHOLE_MAX: Duration = Duration::from_secs(120);
 
 /// Why a body ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum SlowBodyError<E> {
+pub(crate) enum SlowBodyError<E> {
     /// It came too slowly.
     #[error("the body came too slowly")]
     Slow,

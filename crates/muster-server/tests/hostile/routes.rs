@@ -10,20 +10,20 @@ use crate::support::agent::Agent;
 use crate::support::{Answer, World};
 
 /// Most that any refusal may take.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A method and a template.
 #[derive(Debug, Clone)]
-pub struct Route {
+pub(crate) struct Route {
     /// In upper case.
-    pub method: String,
+    pub(crate) method: String,
     /// With its braces.
-    pub template: String,
+    pub(crate) template: String,
 }
 
 impl Route {
     /// The path with every parameter replaced.
-    pub fn filled(&self, with: &str) -> String {
+    pub(crate) fn filled(&self, with: &str) -> String {
         let mut out = String::new();
         for segment in self.template.split('/').skip(1) {
             out.push('/');
@@ -37,24 +37,16 @@ impl Route {
     }
 
     /// Whether its path has a parameter.
-    pub fn has_parameter(&self) -> bool {
+    pub(crate) fn has_parameter(&self) -> bool {
         self.template.contains('{')
-    }
-
-    /// Whether its answer never ends, or is no HTTP answer.
-    pub fn is_stream(&self) -> bool {
-        self.template.ends_with("/events")
-            || self.template.ends_with("/sse")
-            || self.template.ends_with("/ws")
-            || self.template.ends_with("/logs")
     }
 }
 
 /// The agent that hostile requests are about. The one that must still work is another.
-pub const VICTIM: &str = "victim";
+pub(crate) const VICTIM: &str = "victim";
 
 /// Every route.
-pub async fn all(world: &World) -> Vec<Route> {
+pub(crate) async fn all(world: &World) -> Vec<Route> {
     let document = world.get("/openapi.json").await.json();
     let paths = document["paths"].as_object().expect("paths").clone();
     let mut routes = Vec::new();
@@ -71,7 +63,7 @@ pub async fn all(world: &World) -> Vec<Route> {
 }
 
 /// What is wrong with an answer, if anything.
-pub fn fault(answer: &Answer) -> Option<String> {
+pub(crate) fn fault(answer: &Answer) -> Option<String> {
     let status = answer.status;
     if status < 400 {
         return None;
@@ -107,7 +99,7 @@ pub fn fault(answer: &Answer) -> Option<String> {
 }
 
 /// Executions in the store.
-pub async fn executions(world: &World) -> usize {
+pub(crate) async fn executions(world: &World) -> usize {
     world
         .plane
         .app
@@ -126,7 +118,7 @@ pub async fn executions(world: &World) -> usize {
 }
 
 /// The plane still does what it is for.
-pub async fn still_works(world: &World, agent: &Agent) {
+pub(crate) async fn still_works(world: &World, agent: &Agent) {
     let path = format!("/api/v1/execute/{}.echo", agent.id);
     let answer = world
         .as_owner("POST", &path, &json!({ "input": { "n": 1 } }))

@@ -17,13 +17,13 @@ use tokio::task::JoinHandle;
 use super::World;
 
 /// A running agent. It ends when it is dropped.
-pub struct Agent {
+pub(crate) struct Agent {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// How often it was called.
-    pub calls: Arc<AtomicU64>,
+    pub(crate) calls: Arc<AtomicU64>,
     /// Where it listens.
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
     serving: JoinHandle<()>,
 }
 
@@ -35,7 +35,7 @@ impl Drop for Agent {
 
 impl Agent {
     /// Starts one with the skills `echo` and `fail`, and registers it.
-    pub async fn start(world: &World, id: &str) -> Self {
+    pub(crate) async fn start(world: &World, id: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let calls = Arc::new(AtomicU64::new(0));
@@ -90,7 +90,7 @@ impl Agent {
     }
 
     /// How often it was called so far.
-    pub fn called(&self) -> u64 {
+    pub(crate) fn called(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)
     }
 }

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-pub mod agent;
-pub mod wire;
+pub(crate) mod agent;
+pub(crate) mod wire;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use muster_store::{Durability, Options, SqliteStore, Stores};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use wire::Answer;
+pub(crate) use wire::Answer;
 
 /// Opens the store; one that a plane just left is let go within moments.
 async fn open(dir: &std::path::Path, options: &Options) -> SqliteStore {
@@ -29,28 +29,28 @@ async fn open(dir: &std::path::Path, options: &Options) -> SqliteStore {
 }
 
 /// A running plane.
-pub struct World {
+pub(crate) struct World {
     /// Its data.
-    pub dir: Arc<TempDir>,
+    pub(crate) dir: Arc<TempDir>,
     /// The plane.
-    pub plane: Running,
+    pub(crate) plane: Running,
     /// The owner's key.
-    pub owner: String,
+    pub(crate) owner: String,
 }
 
 impl World {
     /// Starts one.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
     /// Starts one with a configuration that differs.
-    pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
         Self::on(Arc::new(tempfile::tempdir().expect("a directory")), change).await
     }
 
     /// Starts one on a data directory that may have been used.
-    pub async fn on(dir: Arc<TempDir>, change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn on(dir: Arc<TempDir>, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::default();
         config.server.listen = SocketAddr::from(([127, 0, 0, 1], 0));
         config.store.data = Some(dir.path().to_owned());
@@ -72,7 +72,7 @@ impl World {
     }
 
     /// Sends a request with these headers and reads the answer.
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         method: &str,
         path: &str,
@@ -86,12 +86,12 @@ impl World {
     }
 
     /// A plain GET.
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"").await
     }
 
     /// A request of the owner.
-    pub async fn as_owner(&self, method: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn as_owner(&self, method: &str, path: &str, body: &Value) -> Answer {
         let text = if body.is_null() {
             Vec::new()
         } else {
@@ -101,13 +101,13 @@ impl World {
     }
 
     /// A request with a key.
-    pub async fn as_key(&self, key: &str, method: &str, path: &str, body: &[u8]) -> Answer {
+    pub(crate) async fn as_key(&self, key: &str, method: &str, path: &str, body: &[u8]) -> Answer {
         let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
         self.send(method, path, &headers, body).await
     }
 
     /// Makes a key and returns its id and text.
-    pub async fn key(&self, scopes: &[&str]) -> (String, String) {
+    pub(crate) async fn key(&self, scopes: &[&str]) -> (String, String) {
         let wanted = serde_json::json!({ "name": "test", "scopes": scopes });
         let made = self.as_owner("POST", "/api/v1/keys", &wanted).await;
         assert_eq!(made.status, 201, "{}", made.text());

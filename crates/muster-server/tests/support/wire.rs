@@ -10,22 +10,22 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// How long any answer may take in a test.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// One answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// Its status.
-    pub status: u16,
+    pub(crate) status: u16,
     /// Its headers, names in lower case.
-    pub headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     /// Its body.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
     /// A header's value.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(n, _)| n == name)
@@ -33,18 +33,18 @@ impl Answer {
     }
 
     /// The body as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
     /// The body as JSON.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|e| panic!("{e}: {} {}", self.status, self.text()))
     }
 
     /// The word of an error.
-    pub fn category(&self) -> String {
+    pub(crate) fn category(&self) -> String {
         self.json()["error_category"]
             .as_str()
             .unwrap_or("")
@@ -52,7 +52,7 @@ impl Answer {
     }
 
     /// Reads an answer that ends with its connection.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|w| w == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
         let mut lines = head.split("\r\n");
@@ -94,7 +94,7 @@ fn unchunk(mut bytes: &[u8]) -> Vec<u8> {
 
 /// Sends bytes and reads the answer until the connection ends; of an endless stream only what
 /// came with its head.
-pub async fn raw(to: SocketAddr, bytes: &[u8]) -> Option<Answer> {
+pub(crate) async fn raw(to: SocketAddr, bytes: &[u8]) -> Option<Answer> {
     timeout(DEADLINE, async {
         let mut stream = TcpStream::connect(to).await.expect("connect");
         let (mut from, mut into) = stream.split();
@@ -129,7 +129,7 @@ pub async fn raw(to: SocketAddr, bytes: &[u8]) -> Option<Answer> {
 }
 
 /// A request with the headers a client sends, and `Connection: close`.
-pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
     if !headers
         .iter()
