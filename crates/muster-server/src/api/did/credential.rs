@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::agent_of;
-use crate::api::body::{RawBody, json as parse};
+use crate::api::body::{HeldBody, RawBody, json as parse};
 use crate::api::caller::Caller;
 use crate::api::problem::{Answer, Problem};
 use crate::app::App;
