@@ -19,6 +19,7 @@ use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
 use crate::memory::{Change, Next, Reader};
+use crate::meters::Stream as Kind;
 
 /// Rows read at once from the store.
 const PAGE: usize = 64;
@@ -55,9 +56,13 @@ pub(super) async fn sse(
         stored: VecDeque::new(),
         behind: None,
     };
+    let reading = app.meters.reading(Kind::Sse);
     let stream = changes
         .stream()
-        .map(|change| Ok::<_, Infallible>(event(&change)))
+        .map(move |change| {
+            let _open = &reading;
+            Ok::<_, Infallible>(event(&change))
+        })
         .take_until(app.stop.clone().cancelled_owned());
     let sse = Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)));
     Ok(unbuffered(sse.into_response()))
@@ -108,7 +113,10 @@ impl Follow {
             }
             match self.reader.next().await {
                 Next::Change(change) => return Some(change),
-                Next::Missed { after, until } => self.behind = Some((after, until)),
+                Next::Missed { after, until } => {
+                    self.app.meters.gap(Kind::Sse);
+                    self.behind = Some((after, until));
+                }
             }
         }
     }

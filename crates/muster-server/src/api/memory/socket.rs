@@ -17,6 +17,7 @@ use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
 use crate::memory::{Next, Reader};
+use crate::meters::Stream;
 
 const PING_EVERY: Duration = Duration::from_secs(15);
 /// Without a pong for so long the peer is gone.
@@ -46,7 +47,7 @@ pub(super) async fn ws(
     let reader = app
         .blocking(move |stores| memory.reader(&*stores.annex, None, filter))
         .await?;
-    let alive = app.tasks.token();
+    let alive = (app.tasks.token(), app.meters.reading(Stream::Socket));
     Ok(upgrade
         .max_message_size(INCOMING_MAX)
         .max_frame_size(INCOMING_MAX)
@@ -83,6 +84,7 @@ async fn serve(mut socket: WebSocket, mut reader: Reader, app: App) {
             next = reader.next() => match next {
                 Next::Change(change) => Message::Text(change.text.clone()),
                 Next::Missed { after, until } => {
+                    app.meters.gap(Stream::Socket);
                     let reason = format!("too slow: {} changes were missed", until - after);
                     close(socket, close_code::AGAIN, reason).await;
                     return;
