@@ -26,6 +26,8 @@ const ANSWER_MAX: usize = 80 << 20;
 pub(crate) struct Client {
     base: Uri,
     key: Option<String>,
+    /// The key was found on this machine and not given: it may belong to another plane here.
+    found: bool,
 }
 
 /// An answer below 400.
@@ -74,7 +76,11 @@ impl Client {
             )
             .hint("reach a remote plane through a tunnel: ssh -L 8080:127.0.0.1:8080 HOST"));
         }
-        Ok(Self { base, key })
+        Ok(Self {
+            base,
+            key,
+            found: false,
+        })
     }
 
     /// The plane that the flag or the environment names, else the local one; with the key from
@@ -90,6 +96,7 @@ impl Client {
         // The owner key is for the plane of this machine; it is never sent to another.
         if client.key.is_none() && client.is_local() {
             client.key = owner_key(&owner_directories());
+            client.found = client.key.is_some();
         }
         Ok(client)
     }
@@ -151,8 +158,28 @@ impl Client {
         Err(refusal(status.as_u16(), &body))
     }
 
+    /// Opens a request with the key. A found key that this plane does not know is another
+    /// plane's: what needs none on loopback works without it.
     async fn open(
         &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+        headers: &[(&str, &str)],
+    ) -> Outcome<http::Response<Incoming>> {
+        let key = self.key.as_deref();
+        let response = self
+            .open_as(key, method.clone(), path, body.clone(), headers)
+            .await?;
+        if self.found && response.status() == http::StatusCode::UNAUTHORIZED {
+            return self.open_as(None, method, path, body, headers).await;
+        }
+        Ok(response)
+    }
+
+    async fn open_as(
+        &self,
+        key: Option<&str>,
         method: Method,
         path: &str,
         body: Option<Bytes>,
@@ -185,7 +212,7 @@ impl Client {
         if body.is_some() {
             request = request.header(http::header::CONTENT_TYPE, "application/json");
         }
-        if let Some(key) = &self.key {
+        if let Some(key) = key {
             request = request.header("x-api-key", key);
         }
         for (name, value) in headers {

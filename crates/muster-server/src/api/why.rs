@@ -1,4 +1,4 @@
-//! `GET /api/v1/why/{id}`: the evidence behind where an execution or an agent is.
+//! `GET /api/v1/why/{id}`: the evidence behind where an execution, a run or an agent is.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -7,7 +7,7 @@ use muster_engine::effect::Why;
 use muster_engine::event::Question;
 use muster_engine::row::{AttemptRow, EventRow, ExecutionRow};
 use muster_engine::{Event, Reply};
-use muster_wire::{ExecutionId, Status};
+use muster_wire::{ExecutionId, RunId, Status};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -28,17 +28,46 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(why))
 }
 
-/// Why an execution, or an agent, is where it is.
+/// Why an execution, a run or an agent is where it is.
 #[utoipa::path(
     get, path = "/api/v1/why/{id}", tag = "executions",
-    params(("id" = String, Path, description = "An execution or an agent")),
+    params(("id" = String, Path, description = "An execution, a run or an agent")),
     responses(
         (status = 200, description = "Verdict, rule, evidence, and what happens next", body = serde_json::Value),
-        (status = 404, description = "Neither an execution nor an agent"),
+        (status = 404, description = "No execution, run or agent of this id"),
     )
 )]
 async fn why(State(app): State<App>, caller: Caller, PathText(id): PathText) -> Answer {
     let execution = show::execution_id(&id)?;
+    if let Some(answer) = of_execution(&app, &caller, &execution).await? {
+        return Ok(answer);
+    }
+    if let Some(entry) = app.directory.agent(&id) {
+        return agent(&app, &entry).await;
+    }
+    // A run is where its root is.
+    let run = RunId::trusted(execution.as_str());
+    let root = app
+        .blocking(move |stores| stores.decisions.run(&run))
+        .await?
+        .map(|run| run.root.id);
+    let answer = match root {
+        Some(root) => of_execution(&app, &caller, &root).await?,
+        None => None,
+    };
+    answer.ok_or_else(|| {
+        Problem::not_found(format!(
+            "{execution} is no execution, no agent and no run; retention may have removed it"
+        ))
+    })
+}
+
+/// Why one execution is where it is; `None` when there is none that the caller may see.
+async fn of_execution(
+    app: &App,
+    caller: &Caller,
+    execution: &ExecutionId,
+) -> Result<Option<Response>, Problem> {
     let question = Question::Why(execution.clone());
     match app
         .driver
@@ -46,8 +75,8 @@ async fn why(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
         .await?
     {
         Reply::Why(Some(why)) if caller.sees(&why.row.principal) => {
-            let (attempts, events) = evidence(&app, &execution).await?;
-            return Ok(open(&why, &attempts, &events));
+            let (attempts, events) = evidence(app, execution).await?;
+            return Ok(Some(open(&why, &attempts, &events)));
         }
         Reply::Why(_) | Reply::UnknownExecution => {}
         Reply::Refused(refusal) => return Err(refusal.into()),
@@ -61,15 +90,12 @@ async fn why(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
     let (_, row) = app
         .blocking(move |stores| stores.decisions.execution(&wanted))
         .await?;
-    if let Some(row) = row.filter(|row| caller.sees(&row.principal)) {
-        let (attempts, events) = evidence(&app, &execution).await?;
-        return Ok(past(&row, &attempts, &events));
-    }
-    match app.directory.agent(&id) {
-        Some(entry) => agent(&app, &entry).await,
-        None => Err(Problem::not_found(format!(
-            "{execution} is neither an execution nor an agent"
-        ))),
+    match row.filter(|row| caller.sees(&row.principal)) {
+        Some(row) => {
+            let (attempts, events) = evidence(app, execution).await?;
+            Ok(Some(past(&row, &attempts, &events)))
+        }
+        None => Ok(None),
     }
 }
 
@@ -192,19 +218,34 @@ async fn agent(app: &App, entry: &AgentEntry) -> Answer {
         )
         .text(
             "verdict",
-            &best.as_ref().map_or_else(
-                || format!("{} has no instance", entry.id),
-                |verdict| {
-                    format!(
-                        "{} is {}: {}",
-                        entry.id,
-                        verdict.state.word(),
-                        verdict.evidence
-                    )
-                },
+            &format!(
+                "{}{}",
+                best.as_ref().map_or_else(
+                    || format!("{} has no instance", entry.id),
+                    |verdict| {
+                        format!(
+                            "{} is {}: {}",
+                            entry.id,
+                            verdict.state.word(),
+                            verdict.evidence
+                        )
+                    },
+                ),
+                if state.held {
+                    "; it is on hold, so nothing is dispatched to it"
+                } else {
+                    ""
+                }
             ),
         )
-        .text("rule", "an agent is as good as its best instance")
+        .text(
+            "rule",
+            if state.held {
+                "while a hold is set calls are queued; `muster unhold` lifts it"
+            } else {
+                "an agent is as good as its best instance"
+            },
+        )
         .raw("queue", &queues::state(Vec::new(), &state))
         .list("evidence", entry.instances().iter(), |out, instance| {
             let mut writer = Writer::object_in(out);
