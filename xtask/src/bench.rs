@@ -80,7 +80,7 @@ enum Kind {
     Agent {
         plane: SocketAddr,
         port: u16,
-        addresses: u8,
+        queues: u8,
     },
     /// The bare proxy.
     Proxy { port: u16, upstream: SocketAddr },
@@ -97,8 +97,8 @@ pub(crate) fn run_child(child: Child) -> anyhow::Result<()> {
         Kind::Agent {
             plane,
             port,
-            addresses,
-        } => agent::serve(plane, port, addresses),
+            queues,
+        } => agent::serve(plane, port, queues),
         Kind::Proxy { port, upstream } => proxy::serve(port, upstream),
         Kind::Load => load::serve(),
     }

@@ -1,5 +1,6 @@
 //! The no-op agent: `fast` answers 200 with a value; `later` answers 202 and calls back from a
-//! pool of connections; `never` answers 202 and is silent. Counts what it gets.
+//! pool of connections; `never` answers 202 and is silent. Counts what it gets. On each of its
+//! addresses it is another agent: `bench` on 127.0.0.1, `queue-0` on 127.0.1.1, and so on.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,11 +25,11 @@ struct Agent {
     called_back: AtomicU64,
 }
 
-/// Serves on `count` loopback addresses, one port, until killed.
+/// Serves as `bench` and as so many queues, one port, until killed.
 ///
 /// # Errors
 /// When it cannot listen.
-pub(crate) fn serve(plane: SocketAddr, port: u16, count: u8) -> anyhow::Result<()> {
+pub(crate) fn serve(plane: SocketAddr, port: u16, queues: u8) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -41,12 +42,11 @@ pub(crate) fn serve(plane: SocketAddr, port: u16, count: u8) -> anyhow::Result<(
             delivered: AtomicU64::new(0),
             called_back: AtomicU64::new(0),
         });
-        for last in 1..=count {
-            let address = SocketAddr::from(([127, 0, if last == 1 { 0 } else { 1 }, last], port));
-            tokio::spawn(accept(
-                TcpListener::bind(address).await?,
-                Arc::clone(&agent),
-            ));
+        let mut addresses = vec![([127, 0, 0, 1], "bench".to_owned())];
+        addresses.extend((0..queues).map(|n| ([127, 0, 1, n + 1], format!("queue-{n}"))));
+        for (ip, id) in addresses {
+            let listener = TcpListener::bind(SocketAddr::from((ip, port))).await?;
+            tokio::spawn(accept(listener, id.into(), Arc::clone(&agent)));
         }
         say::line("ready");
         std::future::pending::<()>().await;
@@ -54,12 +54,13 @@ pub(crate) fn serve(plane: SocketAddr, port: u16, count: u8) -> anyhow::Result<(
     })
 }
 
-async fn accept(listener: TcpListener, agent: Arc<Agent>) {
+async fn accept(listener: TcpListener, id: Arc<str>, agent: Arc<Agent>) {
     while let Ok((stream, _)) = listener.accept().await {
         stream.set_nodelay(true).ok();
-        let agent = Arc::clone(&agent);
+        let (id, agent) = (Arc::clone(&id), Arc::clone(&agent));
         tokio::spawn(async move {
-            let service = service_fn(move |request| answer(request, Arc::clone(&agent)));
+            let service =
+                service_fn(move |request| answer(request, Arc::clone(&id), Arc::clone(&agent)));
             hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await
@@ -70,6 +71,7 @@ async fn accept(listener: TcpListener, agent: Arc<Agent>) {
 
 async fn answer(
     request: Request<Incoming>,
+    id: Arc<str>,
     agent: Arc<Agent>,
 ) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let (head, body) = request.into_parts();
@@ -95,7 +97,10 @@ async fn answer(
             let text = format!(r#"{{"delivered":{delivered},"called_back":{called_back}}}"#);
             (200, Bytes::from(text))
         }
-        "/health" => (200, Bytes::from_static(br#"{"status":"healthy"}"#)),
+        "/health" => {
+            let text = format!(r#"{{"status":"healthy","node_id":"{id}"}}"#);
+            (200, Bytes::from(text))
+        }
         _ => (404, Bytes::from_static(br#"{"detail":"Not Found"}"#)),
     };
     let mut response = Response::new(Full::new(text));

@@ -46,8 +46,8 @@ pub(crate) struct Outcome {
     /// Exchanges without an answer.
     pub(crate) broken: u64,
     pub(crate) latencies: Histogram,
-    /// One body, to look at when the statuses surprise.
-    pub(crate) sample: String,
+    /// One body of each status, to look at when the statuses surprise.
+    pub(crate) samples: BTreeMap<u16, String>,
 }
 
 /// Serves orders until stdin ends.
@@ -101,9 +101,7 @@ async fn run(order: Order) -> Outcome {
         for (status, count) in part.statuses {
             *sum.statuses.entry(status).or_default() += count;
         }
-        if sum.sample.is_empty() {
-            sum.sample = part.sample;
-        }
+        sum.samples.extend(part.samples);
     }
     sum.seconds = began.elapsed().as_secs_f64();
     sum
@@ -143,9 +141,10 @@ async fn work(order: Arc<Order>, next: Arc<AtomicU64>, began: Instant) -> Outcom
             Ok((status, body)) => {
                 part.latencies.record(sent.elapsed().as_nanos() as u64);
                 *part.statuses.entry(status).or_default() += 1;
-                if part.sample.is_empty() {
-                    part.sample = String::from_utf8_lossy(&body).chars().take(300).collect();
-                }
+                part.samples.entry(status).or_insert_with(|| {
+                    let text = String::from_utf8_lossy(&body);
+                    text.chars().take(300).collect()
+                });
                 connection = Some(open);
             }
             Err(_) => part.broken += 1,

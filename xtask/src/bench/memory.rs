@@ -6,7 +6,7 @@ use super::bodies;
 use super::gates::Gates;
 use super::load::Order;
 use super::process::Process;
-use super::site::{ADDRESSES, Site};
+use super::site::{QUEUES, Site};
 use crate::say;
 
 fn post(site: &Site, path: &str, body: &str) -> Order {
@@ -138,15 +138,9 @@ fn queued(site: &mut Site, gates: &mut Gates, share: f64) -> anyhow::Result<()> 
             "1100000".to_owned(),
         ),
     ])?;
-    let agents = u64::from(ADDRESSES);
+    let agents = u64::from(QUEUES);
     for n in 0..agents {
-        let last = n + 1;
-        let ip = if n == 0 {
-            "127.0.0.1".to_owned()
-        } else {
-            format!("127.0.1.{last}")
-        };
-        let url = format!("http://{ip}:{}", site.agent_at.port());
+        let url = format!("http://127.0.1.{}:{}", n + 1, site.agent_at.port());
         let body = bodies::bench_agent(&format!("queue-{n}"), &url, &format!("i{n}"));
         let (status, text) = site.ask(site.plane_at, "POST", "/api/v1/nodes/register", &body)?;
         anyhow::ensure!(matches!(status, 200 | 201), "{status} {text}");

@@ -27,8 +27,8 @@ pub(crate) struct Site {
     runtime: tokio::runtime::Runtime,
 }
 
-/// On how many addresses the agent listens: as many agents may hold one queue each.
-pub(crate) const ADDRESSES: u8 = 100;
+/// How many agents with a queue each the agent's process is, beside `bench`.
+pub(crate) const QUEUES: u8 = 100;
 
 impl Site {
     /// Starts agent, proxy and load generator.
@@ -49,7 +49,7 @@ impl Site {
                 "agent",
                 &plane.to_string(),
                 &agent.port().to_string(),
-                &ADDRESSES.to_string(),
+                &QUEUES.to_string(),
             ]))?,
             proxy: Process::own(&words(&[
                 "proxy",
@@ -145,14 +145,14 @@ impl Site {
         let outcome = self.load.run(order)?;
         let good: u64 = expect.iter().filter_map(|s| outcome.statuses.get(s)).sum();
         let all: u64 = outcome.statuses.values().sum();
+        let odd = outcome.samples.iter().find(|(s, _)| !expect.contains(s));
         ensure!(
             good == all && outcome.broken == 0 && (all > 0 || order.hold),
-            "{} {}: statuses {:?}, {} broken, e.g. {}",
+            "{} {}: statuses {:?}, {} broken, e.g. {odd:?}",
             order.method,
             order.path,
             outcome.statuses,
             outcome.broken,
-            outcome.sample
         );
         Ok(outcome)
     }
