@@ -186,3 +186,14 @@ def test_a_connection_that_breaks_after_the_request_was_sent_is_never_sent_twice
     assert plane.execution(id)["status"] == "failed"
     attempts = plane.store.rows("select * from attempts_shown where execution = ?", id)
     assert len(attempts) == 1
+
+
+def test_the_call_after_a_500_does_not_break_with_the_connection_of_the_failed_one(world):
+    plane = world.plane()
+    world.plain_agent(plane, "moody")
+    for _ in range(20):
+        failed = plane.call("moody.boom")
+        assert failed.status_code == 502, failed.text
+        assert failed.json()["error_category"] == "agent_error"
+        answer = plane.call("moody.now")
+        assert answer.status_code == 200, answer.text

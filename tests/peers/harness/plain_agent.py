@@ -15,7 +15,8 @@ from .waiting import free_port
 
 
 class PlainAgent:
-    """Functions: `now` (a skill, answers 200) and `later` (answers 202, calls back)."""
+    """Functions: `now` (a skill, answers 200), `later` (answers 202, calls back), and `boom` (a
+    skill, answers 500 and lets nothing more through its connection, as the SDK's server does)."""
 
     def __init__(self, plane, node_id, port=None, take=0.0):
         self.plane = plane
@@ -66,7 +67,10 @@ class PlainAgent:
             "version": "1.0.0",
             "instance_id": self.instance_id,
             "reasoners": [{"id": "later", "input_schema": {"type": "object"}, "tags": []}],
-            "skills": [{"id": "now", "input_schema": {"type": "object"}, "tags": []}],
+            "skills": [
+                {"id": "now", "input_schema": {"type": "object"}, "tags": []},
+                {"id": "boom", "input_schema": {"type": "object"}, "tags": []},
+            ],
             "lifecycle_status": "starting",
             "communication_config": {"protocols": ["http"], "heartbeat_interval": "2s"},
         }
@@ -141,7 +145,13 @@ class PlainAgent:
             def do_GET(self):
                 self._answer(200, {"status": "healthy", "node_id": agent.node_id})
 
+            spoiled = False
+
             def do_POST(self):
+                if self.spoiled:
+                    self.close_connection = True
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    return
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 attempt_id = self.headers.get("X-Execution-ID") or ""
                 if self.path.startswith("/_internal/"):
@@ -151,6 +161,10 @@ class PlainAgent:
                     agent._note(attempt_id)
                     time.sleep(agent.take)
                     self._answer(200, {"echo": json.loads(body or b"null")})
+                elif self.path == "/skills/boom":
+                    agent._note(attempt_id)
+                    self._answer(500, {"detail": "kaput"})
+                    self.spoiled = True
                 elif self.path == "/reasoners/later":
                     agent._note(attempt_id)
                     agent._later.put(attempt_id)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, header};
 use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::capture_connection;
 use muster_engine::Event;
 use muster_engine::effect::Dispatch;
 use muster_engine::event::{AttemptKey, Outcome};
@@ -123,13 +124,26 @@ impl Dispatcher {
         }
     }
 
-    async fn send(&self, peer: &Arc<Peer>, request: Request<Body>, attempt: &AttemptKey) -> Far {
+    async fn send(
+        &self,
+        peer: &Arc<Peer>,
+        mut request: Request<Body>,
+        attempt: &AttemptKey,
+    ) -> Far {
+        let connection = capture_connection(&mut request);
         let response = match peer.client.request(request).await {
             Ok(response) => response,
             Err(error) if error.is_connect() => return Far::NotSent(causes(&error)),
             Err(error) => return Far::Broke(causes(&error)),
         };
         let status = response.status();
+        if status.is_server_error()
+            && let Some(connection) = connection.connection_metadata().as_ref()
+        {
+            // Servers of agents close after an error of their own. The next call would be sent
+            // into a connection that is about to break, and nobody could tell what became of it.
+            connection.poison();
+        }
         if self
             .0
             .config
