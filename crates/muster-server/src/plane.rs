@@ -3,11 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use muster_engine::{Engine, Event, Limits};
@@ -296,12 +297,24 @@ async fn connection(
 ) {
     let clock = HeadClock::new();
     let stream = Watched::new(stream, clock.clone());
+    // One for the connection: its requests come one after another.
+    let read = Arc::new(AtomicBool::new(true));
     let service = hyper::service::service_fn(move |mut request: http::Request<Incoming>| {
         let serving = clock.serving();
         request.extensions_mut().insert(ConnectInfo(peer));
-        let answer = service.clone().call(request.map(SlowBody::new));
+        let read = read.clone();
+        let body = |body| SlowBody::telling(body, read.clone());
+        let answer = service.clone().call(request.map(body));
         async move {
-            let answer = answer.await;
+            let mut answer = answer.await;
+            // What is left of a body cannot be told from a next request, so the connection
+            // ends with this answer. Who hears of that does not send into its end.
+            if !read.load(Ordering::Relaxed)
+                && let Ok(answer) = &mut answer
+            {
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(header::CONNECTION, close);
+            }
             if matches!(&answer, Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS) {
                 serving.for_ever();
             }

@@ -2,6 +2,8 @@
 //! that is slower is cut off with an error; one that is quick pays nothing, not even a timer.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -27,6 +29,8 @@ pub(crate) enum SlowBodyError<E> {
 /// A body with a clock.
 pub(crate) struct SlowBody<B> {
     inner: B,
+    /// Told when the body was read to its end.
+    read: Option<Arc<AtomicBool>>,
     /// Set at the first wait.
     whole: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -37,8 +41,21 @@ impl<B> SlowBody<B> {
     pub(crate) fn new(inner: B) -> Self {
         Self {
             inner,
+            read: None,
             whole: None,
             timer: None,
+        }
+    }
+
+    /// The same, and says through `read` whether it was read to its end.
+    pub(crate) fn telling(inner: B, read: Arc<AtomicBool>) -> Self
+    where
+        B: Body,
+    {
+        read.store(inner.is_end_stream(), Ordering::Relaxed);
+        Self {
+            read: Some(read),
+            ..Self::new(inner)
         }
     }
 }
@@ -54,6 +71,11 @@ impl<B: Body + Unpin> Body for SlowBody<B> {
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(cx) {
             this.timer = None;
+            if let Some(read) = &this.read
+                && (frame.is_none() || this.inner.is_end_stream())
+            {
+                read.store(true, Ordering::Relaxed);
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(SlowBodyError::Inner)));
         }
         let now = Instant::now();
