@@ -52,7 +52,7 @@ impl Engine {
         let Some(execution) = self.take_attempt(key) else {
             return;
         };
-        self.got_through(now, &execution, out);
+        self.got_through(now, &execution, true, out);
         if outcome.status == Status::Failed
             && outcome.category == Some(Category::AgentError)
             && let Some(reported) = &execution.reported_error
@@ -98,7 +98,7 @@ impl Engine {
         let Some(mut execution) = self.take_attempt(key) else {
             return;
         };
-        self.got_through(now, &execution, out);
+        self.got_through(now, &execution, true, out);
         self.mark_accepted(now, &mut execution, out);
         self.keep(execution);
     }
@@ -118,8 +118,15 @@ impl Engine {
         }
     }
 
-    /// A call reached its instance: the dial failures are over, and the ramp widens.
-    fn got_through(&mut self, now: Timestamp, execution: &Execution, out: &mut Effects) {
+    /// A call reached its instance: the dial failures are over, and the ramp widens. An exchange
+    /// that ended is a sign of life; a time-out is none.
+    fn got_through(
+        &mut self,
+        now: Timestamp,
+        execution: &Execution,
+        exchanged: bool,
+        out: &mut Effects,
+    ) {
         let Some(attempt) = execution.attempt() else {
             return;
         };
@@ -130,6 +137,9 @@ impl Engine {
         let Some(instance) = agent.instance_mut(&attempt.instance) else {
             return;
         };
+        if exchanged {
+            instance.facts.exchange_at = Some(now);
+        }
         if instance.facts.dial_failed.is_none() && instance.gate == Gate::Open {
             return;
         }
@@ -223,7 +233,7 @@ impl Engine {
         if matches!(execution.phase, Phase::Accepted(_)) {
             return self.keep(execution);
         }
-        self.got_through(now, &execution, out);
+        self.got_through(now, &execution, false, out);
         self.tell_cancel(&execution, "call_timeout", out);
         let text = "the agent did not answer within agents.call_timeout";
         let end = End::timeout(Category::AgentTimeout, text)
@@ -271,7 +281,7 @@ impl Engine {
         let Some(mut execution) = self.take(&callback.from.execution) else {
             return;
         };
-        self.got_through(now, &execution, out);
+        self.got_through(now, &execution, true, out);
         out.replies.push((callback.waiter, Reply::CallbackTaken));
         if callback.outcome.status.is_terminal() {
             self.end(

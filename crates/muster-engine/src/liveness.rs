@@ -41,6 +41,8 @@ pub struct InstanceFacts {
     pub probe_failed: Option<(Timestamp, Arc<str>)>,
     /// The last probe that it answered as itself.
     pub probe_alive_at: Option<Timestamp>,
+    /// The last exchange that it took part in: an answer, a 202, a proved callback.
+    pub exchange_at: Option<Timestamp>,
     /// When a wait for it ran out.
     pub wait_ran_out_at: Option<Timestamp>,
     /// When it was found gone, and by what.
@@ -110,7 +112,8 @@ impl InstanceFacts {
     pub fn sign_at(&self) -> Timestamp {
         let beat = self.beat_at.unwrap_or(Timestamp::ZERO);
         let probe = self.probe_alive_at.unwrap_or(Timestamp::ZERO);
-        self.renewed_at.max(beat).max(probe)
+        let exchange = self.exchange_at.unwrap_or(Timestamp::ZERO);
+        self.renewed_at.max(beat).max(probe).max(exchange)
     }
 
     /// Since when it is silent, with the plane's own absence forgiven.
@@ -207,12 +210,19 @@ impl InstanceFacts {
                 format!("last sign of life {} ago", age(sign)),
             );
         }
-        match self.beat_at {
-            Some(beat) => says(
-                InstanceState::Active,
-                beat,
-                format!("last beat {} ago", age(beat)),
-            ),
+        match self.beat_at.max(self.exchange_at) {
+            Some(at) => {
+                let what = if Some(at) == self.beat_at {
+                    "beat"
+                } else {
+                    "answer"
+                };
+                says(
+                    InstanceState::Active,
+                    at,
+                    format!("last {what} {} ago", age(at)),
+                )
+            }
             None => says(
                 InstanceState::Unknown,
                 self.renewed_at,
@@ -263,6 +273,7 @@ mod tests {
             dial_failing_since: None,
             probe_failed: None,
             probe_alive_at: None,
+            exchange_at: None,
             wait_ran_out_at: None,
             gone: None,
             forgiven_until: Timestamp(0),

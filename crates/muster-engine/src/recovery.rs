@@ -172,6 +172,7 @@ impl Engine {
             dial_failing_since: None,
             probe_failed: None,
             probe_alive_at: None,
+            exchange_at: None,
             wait_ran_out_at: None,
             gone: row
                 .gone_at

@@ -244,6 +244,7 @@ fn new_instance(now: Timestamp, registration: &Registration) -> Instance {
             dial_failing_since: None,
             probe_failed: None,
             probe_alive_at: None,
+            exchange_at: None,
             wait_ran_out_at: None,
             gone: None,
             forgiven_until: Timestamp::ZERO,

@@ -467,3 +467,21 @@ fn another_principal_does_not_get_the_id() {
     });
     assert_eq!(world.refused(waiter.unwrap()), Category::AgentIdTaken);
 }
+
+#[test]
+fn an_agent_that_answers_calls_is_alive_without_beats() {
+    let mut world = World::new(Limits::default());
+    world.register("a", "i1", "http://h:1");
+    for _ in 0..30 {
+        let (_, id) = world.call(Lane::Async, "a.f");
+        world.answer(&id, Status::Succeeded);
+        world.pass(Duration::from_secs(5));
+    }
+    assert!(
+        !world
+            .sends
+            .iter()
+            .any(|send| matches!(send, Send::Probe { .. })),
+        "an exchange is a sign of life"
+    );
+}
