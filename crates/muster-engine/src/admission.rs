@@ -167,21 +167,18 @@ impl Engine {
             turn,
             seq: self.seq + 1,
         };
-        let parent = lineage
-            .parent
-            .as_ref()
-            .filter(|_| lineage.proved)
-            .and_then(|id| self.executions.get(id));
+        let parent = lineage.parent.clone().filter(|_| lineage.proved);
+        let caller = parent.as_ref().and_then(|id| self.executions.get(id));
         let among = [
             Some(submission.agent.clone()),
-            parent.map(|parent| parent.row.agent.clone()),
+            caller.map(|caller| caller.row.agent.clone()),
         ];
         if submission.lane == Lane::Sync {
-            self.give_place(now, submission, key);
+            self.give_place(now, submission, key, parent);
         } else {
             self.enqueue(now, *submission, lineage, key, out);
-            self.break_deadlocks(now, among, out);
         }
+        self.break_deadlocks(now, among, out);
     }
 
     pub(crate) fn start_new(
@@ -252,9 +249,7 @@ impl Engine {
             out,
         );
         Self::publish(&execution, None, None, out);
-        if let Some(parent) = parent.and_then(|id| self.executions.get_mut(&id)) {
-            parent.queued_children += 1;
-        }
+        self.waits_for_child(parent.as_ref(), true);
         let (agent, id, run) = (
             execution.row.agent.clone(),
             execution.row.id.clone(),

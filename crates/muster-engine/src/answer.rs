@@ -7,7 +7,7 @@ use muster_wire::{AttemptRef, Category, ExecutionKind, SecretHash, Status, Times
 
 use crate::agent::Gate;
 use crate::effect::{Count, Effects, ExecutionChange, Load, Notice, Reply, Send, Write};
-use crate::ending::End;
+use crate::ending::{End, result_hash};
 use crate::engine::Engine;
 use crate::event::{AttemptKey, Callback, Outcome};
 use crate::execution::{Execution, Phase};
@@ -332,7 +332,15 @@ impl Engine {
         out: &mut Effects,
     ) {
         let said = callback.outcome.status;
-        if said == status || !said.is_terminal() {
+        let known = self
+            .recent
+            .ended(&callback.from.execution)
+            .and_then(|ended| ended.result);
+        let other = match (known, &callback.outcome.result) {
+            (Some(known), Some(result)) => known != result_hash(result),
+            _ => false,
+        };
+        if (said == status && !other) || !said.is_terminal() {
             return out.replies.push((callback.waiter, Reply::CallbackRepeated));
         }
         if keep {
@@ -344,6 +352,19 @@ impl Engine {
                 id: id.clone(),
                 change: ExecutionChange::Late { status: said },
             });
+            out.notices.push(Notice::Late {
+                execution: id.clone(),
+                status: said,
+            });
+            if let Some(error) = callback.outcome.error
+                && callback.outcome.result.is_none()
+            {
+                out.writes.push(Write::PutPayload {
+                    execution: id.clone(),
+                    kind: PayloadKind::Late,
+                    bytes: error,
+                });
+            }
             if let (Some(result), None) = (callback.outcome.result, callback.outcome.result_stored)
             {
                 out.writes.push(Write::PutPayload {
@@ -356,6 +377,7 @@ impl Engine {
             line.run = self.recent.ended(&id).map(|ended| ended.run.clone());
             line.execution = Some(id);
             line.status = Some(said);
+            line.text = Some(format!("it said {said} after the end, which stays {status}").into());
             self.tell(line, out);
         }
         out.replies

@@ -210,6 +210,9 @@ impl Engine {
             let watch = verdict.state != InstanceState::Active
                 || instance.gate != Gate::Open
                 || instance.replaced_at.is_some();
+            // First the instance, then its watch: a watch of one that is not known would be lost.
+            out.notices
+                .push(Notice::Instance(Arc::new(instance.facts.clone())));
             if watch != instance.watched {
                 instance.watched = watch;
                 out.notices.push(Notice::Watch {
@@ -217,8 +220,6 @@ impl Engine {
                     on: watch,
                 });
             }
-            out.notices
-                .push(Notice::Instance(Arc::new(instance.facts.clone())));
             if !changed {
                 continue;
             }

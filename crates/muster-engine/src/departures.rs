@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use muster_wire::{AgentId, Category, ExecutionId, InstanceId, Timestamp};
 
-use crate::agent::Instance;
+use crate::agent::{Agent, Instance};
 use crate::effect::{Effects, Reply, Send, Write};
 use crate::ending::End;
 use crate::engine::Engine;
@@ -34,24 +34,15 @@ impl Engine {
             return out.replies.push((waiter, Reply::UnknownAgent));
         };
         out.replies.push((waiter, Reply::Done));
-        // The published SDK does not say which process says goodbye. With one there is no doubt;
-        // with several it is the one whose key says so, or else nobody's.
-        let present: Vec<&Instance> = agent
+        let Some(key) = who_left(agent, instance, now) else {
+            return;
+        };
+        let silent: Vec<InstanceKey> = agent
             .instances
             .iter()
-            .filter(|i| i.is_present() && i.facts.goodbye_at.is_none())
+            .filter(|i| i.facts.key != key && i.is_present() && !speaks(i, now))
+            .map(|i| i.facts.key.clone())
             .collect();
-        let key = match instance {
-            Some(named) => present
-                .iter()
-                .find(|i| i.id() == named)
-                .map(|i| i.facts.key.clone()),
-            None => match present.as_slice() {
-                [only] => Some(only.facts.key.clone()),
-                _ => None,
-            },
-        };
-        let Some(key) = key else { return };
         let grace = self.restart_grace(id).unwrap_or_default();
         let slack = self.limits.drain_grace.max(drain + GOODBYE_SLACK);
         let restarts = agent
@@ -78,7 +69,36 @@ impl Engine {
         self.tell(line, out);
         self.rearm(now, &key);
         self.tell_instances(now, id, out);
+        for key in silent {
+            self.ask_the_silent(now, &key, out);
+        }
         self.end_absorbed_when_down(now, id, out);
+    }
+
+    /// The one that spoke for the agent has left: whether a silent one is still there decides
+    /// whether calls wait for it, so it is asked now and not after the grace.
+    fn ask_the_silent(&mut self, now: Timestamp, key: &InstanceKey, out: &mut Effects) {
+        let drain = self.limits.drain_grace;
+        let Some(instance) = self
+            .agents
+            .get_mut(&key.agent)
+            .and_then(|a| a.instance_mut(&key.instance))
+        else {
+            return;
+        };
+        if instance.probing || instance.facts.goodbye_at.is_some() {
+            return;
+        }
+        if instance.facts.base_url.is_empty() {
+            let text: Arc<str> = "silent, and another agent registered its address".into();
+            instance.facts.probe_failed = Some((now, text.clone()));
+            return self.gone(now, key, text, now + drain, out);
+        }
+        instance.probing = true;
+        out.sends.push(Send::Probe {
+            key: key.clone(),
+            base_url: instance.facts.base_url.clone(),
+        });
     }
 
     pub(crate) fn worker_changed(
@@ -246,4 +266,34 @@ impl Engine {
             }
         }
     }
+}
+
+/// The one there is, when there is just one.
+fn only<'a>(mut some: impl Iterator<Item = &'a Instance>) -> Option<&'a Instance> {
+    let first = some.next();
+    first.filter(|_| some.next().is_none())
+}
+
+/// Whether an instance has an address and missed no beat.
+fn speaks(instance: &Instance, now: Timestamp) -> bool {
+    let facts = &instance.facts;
+    let missed = facts.beat_interval + facts.beat_interval / 2;
+    !facts.base_url.is_empty() && now.since(facts.sign_at()) <= missed
+}
+
+/// Who says goodbye. The published SDK does not say which process it is. With one there is no
+/// doubt; with several it is the one that is named, or the only one that missed no beat, or else
+/// nobody's: a goodbye of an old process must not take down the new one.
+fn who_left(agent: &Agent, named: Option<&InstanceId>, now: Timestamp) -> Option<InstanceKey> {
+    let present = || {
+        agent
+            .instances
+            .iter()
+            .filter(|i| i.is_present() && i.facts.goodbye_at.is_none())
+    };
+    let found = match named {
+        Some(named) => present().find(|i| i.id() == named),
+        None => only(present()).or_else(|| only(present().filter(|i| speaks(i, now)))),
+    };
+    found.map(|i| i.facts.key.clone())
 }

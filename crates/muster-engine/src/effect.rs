@@ -373,6 +373,13 @@ pub enum Notice {
     Event(Arc<EventRow>),
     /// The newest view of an execution, for polls.
     Execution(Arc<ExecutionView>),
+    /// An outcome came after the end and was kept: views show it.
+    Late {
+        /// Of which execution.
+        execution: ExecutionId,
+        /// What it claimed.
+        status: Status,
+    },
     /// The newest facts of an instance, for directories.
     Instance(Arc<InstanceFacts>),
     /// An agent's functions, for checks of inputs before admission.

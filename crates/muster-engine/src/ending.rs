@@ -1,10 +1,12 @@
 //! Ends: the one place through which every execution reaches a terminal status, so that the
 //! row, the event, the counters, the caller and the slot are served whatever caused it.
 
+use std::hash::Hasher as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_wire::{Category, ExecutionId, ExecutionKind, Status, Timestamp};
+use rustc_hash::FxHasher;
 
 use crate::effect::{
     Count, Effects, Ending, ExecutionChange, Notice, Reply, Send, TellCancel, Write,
@@ -197,6 +199,7 @@ impl Engine {
                 proof,
                 run: row.run.clone(),
                 late: false,
+                result: view.result.as_ref().map(result_hash),
             },
         );
         self.free(&execution, instance.as_ref());
@@ -435,4 +438,11 @@ impl Engine {
         }
         self.keep(execution);
     }
+}
+
+/// Names a result by a hash that only tells it from another one.
+pub(crate) fn result_hash(result: &Payload) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(&result.0);
+    hasher.finish()
 }

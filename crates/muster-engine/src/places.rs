@@ -1,7 +1,7 @@
 //! Sync callers that wait for their turn in memory, without a row or an id: given a place,
 //! admitted when it comes, refused when it does not.
 
-use muster_wire::{AgentId, Timestamp};
+use muster_wire::{AgentId, ExecutionId, Timestamp};
 
 use crate::admission::Pause;
 use crate::effect::{Effects, Load};
@@ -18,17 +18,20 @@ impl Engine {
         now: Timestamp,
         submission: Box<Submission>,
         key: QueueKey,
+        parent: Option<ExecutionId>,
     ) {
         let until = now + self.limits.sync_wait;
         let waiter = submission.waiter;
         let mut place = Place {
             submission,
+            parent,
             until,
             armed: None,
         };
         self.timers
             .arm(&mut place.armed, Some(until), || TimerKey::Place(waiter));
         self.waiting_total += 1;
+        self.waits_for_child(place.parent.as_ref(), true);
         let agent = place.submission.agent.clone();
         self.places.insert(waiter, agent.clone());
         if let Some(agent) = self.agents.get_mut(&agent) {
@@ -42,7 +45,13 @@ impl Engine {
     }
 
     /// A sync caller's turn has come: it is admitted now, with what is true now.
-    pub(crate) fn admit_place(&mut self, now: Timestamp, place: Place, out: &mut Effects) {
+    pub(crate) fn admit_place(
+        &mut self,
+        now: Timestamp,
+        place: Place,
+        over_cap: bool,
+        out: &mut Effects,
+    ) {
         let submission = place.submission;
         // Another caller with the same idempotency key may have had its turn before.
         match self.joins(now, &submission, out) {
@@ -59,7 +68,7 @@ impl Engine {
                 submission.received_at = now - (self.limits.sync_wait.saturating_sub(left));
                 let until = place.until;
                 let id = submission.execution.clone();
-                self.start_new(now, *submission, lineage, false, out);
+                self.start_new(now, *submission, lineage, over_cap, out);
                 if let Some(mut execution) = self.take(&id) {
                     for held in &mut execution.held {
                         held.until = until;
@@ -99,6 +108,7 @@ impl Engine {
         self.timers
             .arm(&mut place.armed, None, || TimerKey::Place(waiter));
         self.waiting_total -= 1;
+        self.waits_for_child(place.parent.as_ref(), false);
         self.places.remove(&waiter);
         Some(place)
     }

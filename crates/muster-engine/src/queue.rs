@@ -25,6 +25,8 @@ const STARTS: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) submission: Box<Submission>,
+    /// The execution that called, when it proved itself: it waits for this place.
+    pub(crate) parent: Option<ExecutionId>,
     pub(crate) until: Timestamp,
     pub(crate) armed: Option<Timestamp>,
 }
@@ -163,6 +165,15 @@ impl Queue {
     /// A place.
     pub(crate) fn place_mut(&mut self, key: &QueueKey) -> Option<&mut Place> {
         self.places.get_mut(key)
+    }
+
+    /// The oldest waiting caller that an execution of ours waits for.
+    pub(crate) fn oldest_nested_place(&self) -> Option<QueueKey> {
+        let nested = self
+            .places
+            .iter()
+            .filter(|(_, place)| place.parent.is_some());
+        nested.map(|(key, _)| *key).min_by_key(|key| key.seq)
     }
 
     /// All waiting callers, in order.

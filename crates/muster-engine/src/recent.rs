@@ -22,6 +22,8 @@ pub(crate) struct Ended {
     pub(crate) proof: Option<(u32, SecretHash)>,
     pub(crate) run: RunId,
     pub(crate) late: bool,
+    /// A hash of the result, when it was at hand: tells the same word from another one.
+    pub(crate) result: Option<u64>,
 }
 
 /// A key that was used.

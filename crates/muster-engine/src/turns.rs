@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use muster_wire::{AgentId, Timestamp};
+use muster_wire::{AgentId, ExecutionId, Timestamp};
 
 use crate::effect::{Effects, Load};
 use crate::engine::Engine;
@@ -65,7 +65,7 @@ impl Engine {
                         agent.queue.started(now);
                     }
                     if let Some(place) = self.remove_place(id, &key) {
-                        self.admit_place(now, place, out);
+                        self.admit_place(now, place, false, out);
                     }
                 }
             }
@@ -98,46 +98,38 @@ impl Engine {
             agent.queue.leave(&row.queue);
         }
         self.waiting_total -= 1;
-        if let Some(parent) = row
-            .parent
-            .as_ref()
-            .and_then(|id| self.executions.get_mut(id))
-        {
-            parent.queued_children = parent.queued_children.saturating_sub(1);
+        // Only a proved parent passes on what it holds, and only such a one waits.
+        let parent = row.parent.as_ref().filter(|_| !row.holds.is_empty());
+        self.waits_for_child(parent, false);
+    }
+
+    /// Counts that an execution waits for one more queued child, or for one less.
+    pub(crate) fn waits_for_child(&mut self, parent: Option<&ExecutionId>, more: bool) {
+        if let Some(parent) = parent.and_then(|id| self.executions.get_mut(id)) {
+            parent.queued_children = if more {
+                parent.queued_children + 1
+            } else {
+                parent.queued_children.saturating_sub(1)
+            };
         }
     }
 
-    /// When all holders of an agent wait for queued children of theirs, its oldest nested call
-    /// starts over the cap: nobody else could ever free a slot.
+    /// When all holders of an agent wait for queued children of theirs, its oldest nested call,
+    /// stored or held by its caller, starts over the cap: nobody else could ever free a slot.
     pub(crate) fn break_deadlocks(
         &mut self,
         now: Timestamp,
         among: [Option<AgentId>; 2],
         out: &mut Effects,
     ) {
-        let stuck: Vec<AgentId> = among
-            .iter()
-            .flatten()
-            .filter_map(|id| self.agents.get(id))
-            .filter(|agent| {
-                let Some(cap) = self.limits.cap(&agent.id) else {
-                    return false;
-                };
-                agent.queue.stored() > 0
-                    && agent.running() >= cap
-                    && agent.holders.iter().all(|holder| {
-                        self.executions
-                            .get(holder)
-                            .is_some_and(|holder| holder.queued_children > 0)
-                    })
-            })
-            .map(|agent| agent.id.clone())
-            .collect();
-        for id in stuck {
+        for id in among.into_iter().flatten() {
+            if !self.is_deadlocked(&id) {
+                continue;
+            }
             let Some(agent) = self.agents.get(&id) else {
                 continue;
             };
-            let oldest = agent
+            let stored = agent
                 .queue
                 .window()
                 .filter(|(_, id)| {
@@ -147,12 +139,37 @@ impl Engine {
                 })
                 .min_by_key(|(key, _)| key.seq)
                 .map(|(key, id)| (*key, id.clone()));
-            if let Some((key, execution)) = oldest
-                && let Some(execution) = self.take(&execution)
-            {
-                self.start_queued(now, key, execution, true, out);
+            let place = agent.queue.oldest_nested_place();
+            match (stored, place) {
+                (stored, Some(place))
+                    if stored.as_ref().is_none_or(|(key, _)| place.seq < key.seq) =>
+                {
+                    if let Some(place) = self.remove_place(&id, &place) {
+                        self.admit_place(now, place, true, out);
+                    }
+                }
+                (Some((key, execution)), _) => {
+                    if let Some(execution) = self.take(&execution) {
+                        self.start_queued(now, key, execution, true, out);
+                    }
+                }
+                (None, _) => {}
             }
         }
+    }
+
+    /// Whether nobody who holds a slot of an agent can end before one of its queued calls starts.
+    fn is_deadlocked(&self, id: &AgentId) -> bool {
+        let (Some(agent), Some(cap)) = (self.agents.get(id), self.limits.cap(id)) else {
+            return false;
+        };
+        !agent.queue.is_empty()
+            && agent.running() >= cap
+            && agent.holders.iter().all(|holder| {
+                self.executions
+                    .get(holder)
+                    .is_some_and(|holder| holder.queued_children > 0)
+            })
     }
 
     pub(crate) fn window_loaded(

@@ -77,6 +77,16 @@ impl Views {
         }
     }
 
+    /// An outcome came after the end.
+    pub(crate) fn late(&self, id: &ExecutionId, status: Status) {
+        let mut shard = self.shard(id.as_str()).lock();
+        if let Some(kept) = shard.map.get_mut(id) {
+            let mut view = (*kept.view).clone();
+            Arc::make_mut(&mut view.row).late_outcome = Some(status);
+            kept.view = Arc::new(view);
+        }
+    }
+
     fn shard(&self, id: &str) -> &Mutex<Shard> {
         use std::hash::{Hash, Hasher};
         let mut hasher = FxHasher::default();

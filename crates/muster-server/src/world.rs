@@ -27,6 +27,7 @@ impl World for PlaneWorld {
         for notice in notices {
             match notice {
                 Notice::Execution(view) => self.app.views.put(view.clone()),
+                Notice::Late { execution, status } => self.app.views.late(execution, *status),
                 Notice::Instance(facts) => self.app.directory.put_facts(facts.clone()),
                 Notice::Directory { agent, functions } => {
                     self.app.directory.put_functions(agent, functions.clone());

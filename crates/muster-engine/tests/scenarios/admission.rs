@@ -497,3 +497,38 @@ fn a_hold_queues_what_comes_and_lets_it_go_when_it_is_lifted() {
     });
     assert_eq!(world.sent(&id), 1);
 }
+
+#[test]
+fn two_trees_that_wait_for_each_other_by_sync_calls_are_let_through() {
+    let mut world = capped(1, AtCapacity::Queue);
+    world.register("b", "i1", "http://h:2");
+    let (_, a1) = world.call(Lane::Sync, "a.f");
+    let (_, b1) = world.call(Lane::Sync, "b.f");
+    let mut nested = Vec::new();
+    for (parent, target) in [(&a1, "b.f"), (&b1, "a.f")] {
+        let mut submission = world.submission(Lane::Sync, target);
+        submission.parent = Some(world.proof(parent));
+        nested.push(world.submit(submission).1);
+    }
+    let started: Vec<_> = nested
+        .iter()
+        .filter(|id| world.sent(id) == 1)
+        .cloned()
+        .collect();
+    assert_eq!(
+        started.len(),
+        1,
+        "one goes over the cap, and that is enough"
+    );
+    let first = &started[0];
+    assert!(world.row(first).over_cap);
+    world.answer(first, Status::Succeeded);
+    let parent = world.row(first).parent.clone().unwrap();
+    world.answer(&parent, Status::Succeeded);
+    let other = nested.iter().find(|id| *id != first).unwrap();
+    assert_eq!(
+        world.sent(other),
+        1,
+        "the other one got the slot that became free"
+    );
+}

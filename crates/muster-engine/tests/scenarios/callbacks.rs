@@ -335,3 +335,29 @@ fn the_three_clocks_end_in_their_own_words() {
         "the agent is told"
     );
 }
+
+#[test]
+fn the_same_status_with_another_result_is_another_outcome() {
+    let mut world = world();
+    let (_, id) = world.call(Lane::Async, "a.f");
+    let proof = world.proof(&id);
+    world.call_back(proof.clone(), Status::Succeeded);
+    assert!(matches!(
+        world.call_back(proof.clone(), Status::Succeeded),
+        Reply::CallbackRepeated
+    ));
+    let waiter = world.waiter();
+    let mut outcome = World::outcome(Status::Succeeded);
+    outcome.result = Some(Payload(Bytes::from_static(b"43")));
+    world.step(Event::CalledBack(Box::new(
+        muster_engine::event::Callback {
+            waiter,
+            from: proof,
+            key_agent: None,
+            outcome: Box::new(outcome),
+            known: None,
+        },
+    )));
+    assert!(matches!(world.reply(waiter), Reply::CallbackLate { .. }));
+    assert_eq!(world.row(&id).late_outcome, Some(Status::Succeeded));
+}

@@ -7,4 +7,5 @@ mod cancels;
 mod properties;
 mod recovery;
 mod restarts;
+mod rows;
 mod world;

@@ -485,3 +485,45 @@ fn an_agent_that_answers_calls_is_alive_without_beats() {
         "an exchange is a sign of life"
     );
 }
+
+#[test]
+fn a_goodbye_belongs_to_the_only_one_that_still_beats() {
+    let mut world = world();
+    beating(&mut world, "a", "i1", Duration::from_secs(6));
+    // It dies without a word and comes back elsewhere.
+    world.pass(Duration::from_secs(4));
+    world.register("a", "i2", "http://h:2");
+    world.beat("a", "i2");
+    let waiting: Vec<_> = (0..5).map(|_| world.call(Lane::Async, "a.f").1).collect();
+    for id in &waiting {
+        world.refuse_dial(id);
+        if world.status(id) == Status::Running && world.row(id).status_reason.is_none() {
+            world.refuse_dial(id);
+        }
+    }
+    world.goodbye("a");
+    let probe = world.sends.iter().rev().find_map(|send| match send {
+        Send::Probe { key, .. } => Some(key.clone()),
+        _ => None,
+    });
+    let key = probe.expect("the silent one is asked at once");
+    assert_eq!(key.instance.as_str(), "i1");
+    let seen = muster_engine::event::Probe::Refused("connection refused".into());
+    world.step(Event::Probed { key, seen });
+    for id in &waiting {
+        assert_eq!(world.category(id), Some(Category::AgentUnreachable));
+    }
+    let (waiter, _) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.refused(waiter), Category::NodeUnavailable);
+}
+
+#[test]
+fn a_goodbye_in_a_rolling_update_takes_down_nobody_else() {
+    let mut world = world();
+    world.register("a", "i2", "http://h:2");
+    world.beat("a", "i2");
+    world.beat("a", "i1");
+    world.goodbye("a");
+    let (_, id) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.sent(&id), 1);
+}

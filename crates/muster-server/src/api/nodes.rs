@@ -8,6 +8,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
+use muster_engine::event::InstanceKey;
 use muster_engine::event::Registration;
 use muster_engine::liveness::{InstanceState, Verdict};
 use muster_engine::row::Payload;
@@ -190,6 +191,18 @@ async fn shutdown(
         .unwrap_or(0.0)
         .clamp(0.0, DRAIN_MAX.as_secs_f64());
     let drain = Duration::try_from_secs_f64(drain).unwrap_or_default();
+    // Who missed a beat tells who is left to say goodbye: the newest receipts go in first.
+    if let Some(entry) = app.directory.agent(&agent) {
+        for instance in entry.instances().iter() {
+            let key = InstanceKey {
+                agent: id.clone(),
+                instance: instance.id.clone(),
+            };
+            if let Some((at, interval)) = app.directory.receipt(&key) {
+                app.driver.tell(Event::Heard { key, at, interval });
+            }
+        }
+    }
     let make = |waiter| Event::Goodbye {
         agent: id,
         instance,

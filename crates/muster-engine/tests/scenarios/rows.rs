@@ -1,0 +1,201 @@
+//! A store made of maps: what the writes made of the rows, checked while they are applied, and
+//! what a start would read back.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use muster_engine::Write;
+use muster_engine::effect::ExecutionChange;
+use muster_engine::event::KnownRun;
+use muster_engine::row::*;
+use muster_wire::*;
+
+/// What the writes made of the rows.
+#[derive(Default, Clone)]
+pub(crate) struct Rows {
+    pub(crate) executions: BTreeMap<ExecutionId, ExecutionRow>,
+    pub(crate) attempts: BTreeMap<(ExecutionId, u32), AttemptRow>,
+    pub(crate) agents: BTreeMap<AgentId, AgentRow>,
+    pub(crate) instances: BTreeMap<(AgentId, InstanceId), InstanceRow>,
+    pub(crate) runs: BTreeMap<RunId, RunRow>,
+    pub(crate) keys: HashMap<Arc<str>, KeyRow>,
+    pub(crate) payloads: BTreeMap<(ExecutionId, PayloadKind), Payload>,
+    pub(crate) events: Vec<EventRow>,
+    pub(crate) hold: Option<Arc<str>>,
+}
+
+impl Rows {
+    pub(crate) fn apply(&mut self, write: Write) {
+        match write {
+            Write::InsertExecution(row) => {
+                let old = self.executions.insert(row.id.clone(), (*row).clone());
+                assert!(old.is_none(), "{} was inserted twice", row.id);
+            }
+            Write::UpdateExecution { id, change } => {
+                let row = self
+                    .executions
+                    .get_mut(&id)
+                    .expect("an update of a row that is there");
+                if !matches!(change, ExecutionChange::Late { .. }) {
+                    assert!(
+                        !row.status.is_terminal(),
+                        "{id} was changed after its end: {change:?}"
+                    );
+                }
+                match change {
+                    ExecutionChange::Started {
+                        attempt,
+                        started_at,
+                        clock_from,
+                        active_us,
+                        over_cap,
+                        holds,
+                    } => {
+                        row.status = Status::Running;
+                        row.status_reason = None;
+                        row.absorb_until = None;
+                        assert!(attempt > row.attempt, "attempts only grow");
+                        row.attempt = attempt;
+                        row.started_at = Some(started_at);
+                        row.clock_from = Some(clock_from);
+                        row.active_us = active_us;
+                        row.over_cap = over_cap;
+                        row.holds = holds;
+                    }
+                    ExecutionChange::Absorbed {
+                        until,
+                        started_at,
+                        clock_from,
+                    } => {
+                        row.status = Status::Running;
+                        row.status_reason = Some("awaiting_agent_restart".into());
+                        row.absorb_until = Some(until);
+                        row.started_at = Some(started_at);
+                        row.clock_from = Some(clock_from);
+                    }
+                    ExecutionChange::Ended(end) => {
+                        assert!(end.status.is_terminal());
+                        row.status = end.status;
+                        row.status_reason = end.reason;
+                        row.error_category = end.category;
+                        row.error_text = end.error;
+                        row.error_status = end.http_status;
+                        row.ended_at = Some(end.at);
+                        row.absorb_until = None;
+                        row.clock_from = None;
+                        row.result_size = end.result_size;
+                    }
+                    ExecutionChange::Late { status } => row.late_outcome = Some(status),
+                }
+            }
+            Write::InsertAttempt(row) => {
+                let old = self.attempts.insert((row.execution.clone(), row.n), *row);
+                assert!(old.is_none(), "an attempt was inserted twice");
+            }
+            Write::AcceptAttempt { attempt, at } => {
+                self.attempts
+                    .get_mut(&(attempt.execution, attempt.n))
+                    .expect("attempt")
+                    .accepted_at = Some(at);
+            }
+            Write::EndAttempt {
+                attempt,
+                at,
+                outcome,
+                ..
+            } => {
+                let row = self
+                    .attempts
+                    .get_mut(&(attempt.execution, attempt.n))
+                    .expect("attempt");
+                assert!(row.ended_at.is_none(), "an attempt ended twice");
+                row.ended_at = Some(at);
+                row.outcome = Some(outcome);
+            }
+            Write::PutPayload {
+                execution,
+                kind,
+                bytes,
+            } => {
+                self.payloads.insert((execution, kind), bytes);
+            }
+            Write::PutAgent(row) => {
+                self.agents.insert(row.id.clone(), *row);
+            }
+            Write::SetAgentHold { agent, held } => {
+                self.agents.get_mut(&agent).expect("agent").held = held
+            }
+            Write::PutInstance(row) => {
+                self.instances
+                    .insert((row.agent.clone(), row.id.clone()), *row);
+            }
+            Write::PutRun(row) => {
+                self.runs.insert(row.id.clone(), *row);
+            }
+            Write::InsertKey(row) => {
+                let old = self.keys.insert(row.key.clone(), *row);
+                assert!(old.is_none(), "a key was inserted twice");
+            }
+            Write::InsertEvent(row) => {
+                assert_eq!(
+                    row.seq,
+                    self.events.len() as u64 + 1,
+                    "the event sequence is dense"
+                );
+                self.events.push((*row).clone());
+            }
+            Write::SetHold(reason) => self.hold = reason,
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut queues: BTreeMap<(AgentId, u8, u64), u64> = BTreeMap::new();
+        let mut open = Vec::new();
+        for row in self.executions.values() {
+            if row.status == Status::Queued {
+                *queues
+                    .entry((row.agent.clone(), row.queue.class, row.queue.turn))
+                    .or_default() += 1;
+            } else if !row.status.is_terminal() {
+                let attempt = self.attempts.get(&(row.id.clone(), row.attempt)).cloned();
+                open.push(OpenExecution {
+                    row: row.clone(),
+                    attempt,
+                });
+            }
+        }
+        Snapshot {
+            last_seq: self.events.len() as u64,
+            last_at: self.events.last().map_or(Timestamp::ZERO, |e| e.at),
+            agents: self.agents.values().cloned().collect(),
+            instances: self.instances.values().cloned().collect(),
+            open,
+            queues: queues
+                .into_iter()
+                .map(|((agent, class, turn), count)| QueueCount {
+                    agent,
+                    class,
+                    turn,
+                    count,
+                })
+                .collect(),
+            runs: self.runs.values().cloned().collect(),
+            hold: self.hold.clone(),
+        }
+    }
+
+    pub(crate) fn run(&self, run: &RunId) -> Option<KnownRun> {
+        let members: Vec<_> = self
+            .executions
+            .values()
+            .filter(|row| row.run == *run)
+            .collect();
+        let marked = self.runs.get(run);
+        let root = members.first().map(|row| row.root.clone())?;
+        Some(KnownRun {
+            root,
+            cancelled: marked.is_some_and(|m| m.cancelled_at.is_some()),
+            size: members.len() as u64,
+        })
+    }
+}
