@@ -126,8 +126,12 @@ impl Engine {
         let limits = self.liveness(&agent_id);
         let mut hint = None;
         if let Some(agent) = self.agents.get_mut(&agent_id) {
+            // What is known before this end itself becomes a fact, of the newest one first.
+            let newest = agent.instances.last();
+            hint = newest.map(|i| i.facts.verdict(now, limits).evidence);
             for instance in &mut agent.instances {
-                // The failed dial is a fact newer than the last beat; a beat in between undoes that.
+                // The failed dial is a fact newer than the last beat; a beat in between undoes
+                // that.
                 let sign = instance.facts.sign_at();
                 if instance
                     .facts
@@ -137,7 +141,6 @@ impl Engine {
                 {
                     instance.facts.wait_ran_out_at = Some(now);
                 }
-                hint.get_or_insert_with(|| instance.facts.verdict(now, limits).evidence);
             }
         }
         let dial = execution

@@ -203,6 +203,10 @@ impl InstanceFacts {
             );
             return says(InstanceState::UnreachableCallback, *at, text);
         }
+        if self.base_url.is_empty() {
+            let text = "another agent registered its address; it is called again when it registers";
+            return says(InstanceState::Degraded, sign, text.into());
+        }
         if late {
             return says(
                 InstanceState::Degraded,
