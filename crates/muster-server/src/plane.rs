@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use muster_engine::{Engine, Event, Limits};
 use muster_store::{StoreError, Stores};
-use muster_wire::mint;
+use muster_wire::{Origin, mint};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -165,6 +165,21 @@ fn dispatcher(app: &App) -> Dispatcher {
     )
 }
 
+/// Why this plane must not dispatch until a person says so: what a copied or restored store
+/// believes to be under way may have been sent already. A plane of `dev` is only warned.
+fn caution(app: &App) -> Option<Arc<str>> {
+    let why = app.stores.decisions.about().suspicious?;
+    if app.config.origin.0 != Origin::Server {
+        tracing::warn!(reason = %why, "this may be a copy of a store: its calls may have been sent already");
+        return None;
+    }
+    tracing::error!(
+        reason = %why,
+        "nothing is dispatched: look at `muster executions --state running,queued`, then `muster unhold`"
+    );
+    Some(why.into())
+}
+
 /// Restores the engine on a thread of its own, which then runs it.
 async fn drive(
     app: &App,
@@ -182,6 +197,7 @@ async fn drive(
         limits: Limits::clone(&app.limits),
         key: crate::secret_key::of_store(&*app.stores.decisions).map_err(StartError::Key)?,
         owner: mint("plane"),
+        caution: caution(app),
     };
     let (told, started) = tokio::sync::oneshot::channel();
     let run = move || match Driver::<Engine>::start(parts) {

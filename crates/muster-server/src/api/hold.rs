@@ -38,7 +38,7 @@ struct HoldShown {
     reason: Option<String>,
     /// Agents that are held one by one.
     agents: Vec<String>,
-    /// Queued executions of agents that lifting would let go, while their slots allow.
+    /// What is queued behind a hold, by agent.
     queued: Vec<QueuedShown>,
 }
 
@@ -89,6 +89,10 @@ struct Lifted {
     queued: Vec<QueuedShown>,
     /// How many executions in all.
     executions: u64,
+    /// Agents that stay held one by one.
+    agents: Vec<String>,
+    /// Whether the hold over everything stays.
+    held: bool,
 }
 
 /// Show what is held
@@ -99,7 +103,7 @@ async fn show(State(app): State<App>) -> Result<Json<HoldShown>, Problem> {
     Ok(Json(HoldShown {
         held: back.reason.is_some(),
         reason: back.reason.as_deref().map(str::to_owned),
-        queued: back.of(None),
+        queued: back.shown(|_| true),
         agents: back.agents.iter().map(ToString::to_string).collect(),
     }))
 }
@@ -152,9 +156,15 @@ async fn unhold(
     {
         return Err(no_such_agent(agent));
     }
-    let queued = HeldBack::ask(&app).await?.of(agent.as_ref());
+    let back = HeldBack::ask(&app).await?;
+    let queued = back.let_go_by(agent.as_ref());
     if !asked.dry_run {
         change(&app, agent.clone(), None).await?;
+        if agent.is_none() {
+            // Whoever lifts it has looked: the store may stay where it is.
+            app.blocking(|stores| stores.decisions.accept_place())
+                .await?;
+        }
         write_audit(&app, &caller, "hold.lifted", agent.as_ref(), String::new()).await?;
     }
     let executions = queued.iter().map(|queued| queued.executions).sum();
@@ -162,6 +172,8 @@ async fn unhold(
         dry_run: asked.dry_run,
         queued,
         executions,
+        held: back.reason.is_some() && agent.is_some(),
+        agents: back.agents_but(agent.as_ref()),
     }))
 }
 
@@ -238,19 +250,14 @@ impl HeldBack {
                 )));
             }
         };
-        let agents = match ask(Question::Agents).await? {
-            Reply::Agents(agents) => agents
-                .into_iter()
-                .filter(|a| a.held)
-                .map(|a| a.id)
-                .collect(),
-            Reply::Refused(refusal) => return Err(refusal.into()),
-            other => {
-                return Err(Problem::internal(&format!(
-                    "a question was answered with {other:?}"
-                )));
-            }
-        };
+        // The engine counts an agent as held under a hold over everything; what was decided of
+        // each one alone is in the store.
+        let stored = app.blocking(|stores| stores.decisions.agents(None)).await?;
+        let agents = stored
+            .into_iter()
+            .filter(|agent| agent.row.held)
+            .map(|agent| agent.row.id)
+            .collect();
         Ok(Self {
             reason,
             queued,
@@ -258,12 +265,25 @@ impl HeldBack {
         })
     }
 
+    /// Agents that are held one by one, without one.
+    fn agents_but(&self, but: Option<&AgentId>) -> Vec<String> {
+        let stay = self.agents.iter().filter(|agent| Some(*agent) != but);
+        stay.map(ToString::to_string).collect()
+    }
+
     /// What lifting one agent's hold, or the hold over everything, lets go. Lifting the one does
     /// not lift the other.
-    fn of(&self, only: Option<&AgentId>) -> Vec<QueuedShown> {
+    fn let_go_by(&self, lifting: Option<&AgentId>) -> Vec<QueuedShown> {
+        self.shown(|agent| match lifting {
+            Some(lifted) => self.reason.is_none() && agent == lifted,
+            None => !self.agents.contains(agent),
+        })
+    }
+
+    fn shown(&self, wanted: impl Fn(&AgentId) -> bool) -> Vec<QueuedShown> {
         self.queued
             .iter()
-            .filter(|(agent, n)| *n > 0 && only.is_none_or(|only| only == agent))
+            .filter(|(agent, n)| *n > 0 && wanted(agent))
             .map(|(agent, n)| QueuedShown {
                 agent: agent.to_string(),
                 executions: *n,

@@ -22,20 +22,37 @@ const DOUBT: Duration = Duration::from_secs(1);
 const RESTORES_MAX: u32 = 60;
 
 impl<E: Decider> Driver<E> {
-    /// Reads the store and rebuilds an engine; rows that cannot be read are set aside.
-    pub(super) fn restored(parts: &Parts) -> Result<(E, Effects), StoreError> {
+    /// Reads the store and rebuilds an engine; rows that cannot be read are set aside. With a
+    /// `caution` everything is held for that reason, unless it is held already.
+    pub(super) fn restored(
+        parts: &Parts,
+        caution: Option<Arc<str>>,
+    ) -> Result<(E, Effects), StoreError> {
         let Restored {
-            snapshot,
+            mut snapshot,
             set_aside,
         } = parts.store.restore()?;
         for item in &set_aside {
             tracing::error!(quarantine.id = %item.id, about = %item.about, error = %item.error, "a row could not be read and was set aside");
             parts.store.set_aside(item)?;
         }
+        // Held from the first look on, so that nothing restored goes out; and decided like any
+        // other hold, so that it is stored and told.
+        let caution = caution.filter(|_| snapshot.hold.is_none());
+        snapshot.hold = snapshot.hold.or_else(|| caution.clone());
         let mut out = Effects::default();
         let now = parts.clock.now();
         let restore = AssertUnwindSafe(|| {
-            E::restore(parts.limits.clone(), parts.key, now, snapshot, &mut out)
+            let mut engine = E::restore(parts.limits.clone(), parts.key, now, snapshot, &mut out);
+            if caution.is_some() {
+                let held = Event::Held {
+                    agent: None,
+                    reason: caution,
+                    waiter: Waiter(0),
+                };
+                engine.step(now, held, &mut out);
+            }
+            engine
         });
         let engine = catch_unwind(restore).map_err(|panic| {
             StoreError::Unreadable(format!("the restore panicked: {}", text_of(&*panic)))
@@ -117,7 +134,7 @@ impl<E: Decider> Driver<E> {
     fn restore_again(&mut self, events: &[Event]) -> Result<(), String> {
         let mut wait = Duration::from_millis(20);
         for _ in 0..RESTORES_MAX {
-            match Self::restored(&self.parts) {
+            match Self::restored(&self.parts, None) {
                 Ok((engine, out)) => {
                     self.engine = engine;
                     let after = self.committed_seq().map_err(|error| error.to_string())?;

@@ -76,6 +76,7 @@ fn driver(store: &Arc<MemoryStore>) -> (DriverHandle, Driver<Fragile>) {
         limits: Limits::default(),
         key: [7; 32],
         owner: "test".into(),
+        caution: None,
     });
     (handle, driver.unwrap())
 }

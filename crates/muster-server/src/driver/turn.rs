@@ -35,6 +35,8 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     pub(crate) key: [u8; 32],
     pub(crate) owner: String,
+    /// Why nothing may be dispatched until a person says so: the store was copied or restored.
+    pub(crate) caution: Option<Arc<str>>,
 }
 
 /// The driver.
@@ -78,7 +80,8 @@ impl<E: Decider> Driver<E> {
                 doing: "start of the reader threads".into(),
                 source,
             })?;
-        let (engine, out) = Self::restored(&parts)?;
+        let caution = parts.caution.clone();
+        let (engine, out) = Self::restored(&parts, caution)?;
         let mut driver = Self {
             parts,
             engine,

@@ -5,6 +5,7 @@ mod support;
 mod bodies;
 mod callbacks;
 mod cancel;
+mod copied;
 mod dispatch;
 mod execute;
 mod executions;

@@ -326,7 +326,10 @@ async fn a_hold_stops_dispatching_and_lifting_it_says_what_goes_out() {
         .json();
     assert_eq!(
         would,
-        json!({ "dry_run": true, "queued": [{ "agent": "sane", "executions": 3 }], "executions": 3 })
+        json!({
+            "dry_run": true, "queued": [{ "agent": "sane", "executions": 3 }], "executions": 3,
+            "agents": [], "held": false,
+        })
     );
     assert_eq!(world.get("/api/v1/hold").await.json()["held"], true);
     assert_eq!(
@@ -352,6 +355,11 @@ async fn a_hold_stops_dispatching_and_lifting_it_says_what_goes_out() {
         .await;
     assert_eq!(one.json()["agents"], json!(["sane"]));
     assert_eq!(one.json()["held"], false);
+    let lifted = world
+        .as_owner("POST", "/api/v1/unhold", &Value::Null)
+        .await
+        .json();
+    assert_eq!(lifted["agents"], json!(["sane"]), "who stays held");
     let nobody = world
         .as_owner(
             "POST",

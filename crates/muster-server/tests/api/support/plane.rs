@@ -56,7 +56,13 @@ impl TestPlane {
     }
 
     pub(crate) async fn sqlite(directory: &Path) -> Self {
+        Self::sqlite_with(directory, |_| {}).await
+    }
+
+    /// The same with a configuration of one's own.
+    pub(crate) async fn sqlite_with(directory: &Path, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = config();
+        change(&mut config);
         config.store.data = Some(directory.to_owned());
         let options = Options {
             durability: Durability::Process,
