@@ -71,7 +71,8 @@ pub enum NotRead {
 }
 
 impl BodyRoom {
-    /// Reads a whole body of at most `limit` bytes.
+    /// Reads a whole body of at most `limit` bytes. One that is announced as larger is refused
+    /// at once; what still comes of it is the connection's business.
     ///
     /// # Errors
     /// Says which bound it met.
@@ -89,14 +90,18 @@ impl BodyRoom {
         let announced = announced(&hint);
         let mut held = Held::default();
         let end = if announced > limit as u64 {
-            Err(NotRead::TooLarge(start_of(&mut body).await))
+            // Known before any of it came, except that a callback's beginning is kept.
+            Err(NotRead::TooLarge(match patience {
+                Patience::Callback => start_of(&mut body).await,
+                Patience::Usual => Bytes::new(),
+            }))
         } else {
             if announced > SMALL as u64 {
                 self.grow(&mut held, announced as usize, patience).await?;
             }
             self.fill(&mut body, limit, patience, &mut held).await
         };
-        if let Err(NotRead::TooLarge(_)) = &end {
+        if let (Err(NotRead::TooLarge(_)), Patience::Callback) = (&end, patience) {
             discard(&mut body).await;
         }
         end.map(|()| held)

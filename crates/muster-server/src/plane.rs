@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -30,7 +29,7 @@ use crate::dispatch::address::DialRules;
 use crate::dispatch::connect::Connector;
 use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
-use crate::slow_body::SlowBody;
+use crate::slow_body::{self, Rest, SlowBody};
 use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
 use crate::world::PlaneWorld;
 
@@ -314,22 +313,27 @@ async fn connection(
     let clock = HeadClock::new();
     let stream = Watched::new(stream, clock.clone());
     // One for the connection: its requests come one after another.
-    let read = Arc::new(AtomicBool::new(true));
+    let rest = Arc::new(Rest::default());
     let service = hyper::service::service_fn(move |mut request: http::Request<Incoming>| {
         let serving = clock.serving();
         request.extensions_mut().insert(ConnectInfo(peer));
-        let read = read.clone();
-        let body = |body| SlowBody::telling(body, read.clone());
+        let rest = rest.clone();
+        let body = |body| SlowBody::telling(body, rest.clone());
         let answer = service.clone().call(request.map(body));
         async move {
             let mut answer = answer.await;
             // What is left of a body cannot be told from a next request, so the connection
             // ends with this answer. Who hears of that does not send into its end.
-            if !read.load(Ordering::Relaxed)
+            if !rest.is_read()
                 && let Ok(answer) = &mut answer
             {
                 let close = HeaderValue::from_static("close");
                 answer.headers_mut().insert(header::CONNECTION, close);
+                // Not before the answer is there: reading on would ask for the body that a
+                // client with `Expect: 100-continue` still holds back.
+                if let Some(left) = rest.take() {
+                    tokio::spawn(slow_body::discard(left));
+                }
             }
             if matches!(&answer, Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS) {
                 serving.for_ever();

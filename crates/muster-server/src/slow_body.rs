@@ -7,13 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How long the next piece may take.
 pub(crate) const PIECE_MAX: Duration = Duration::from_secs(15);
 /// How long the whole may take.
 pub(crate) const WHOLE_MAX: Duration = Duration::from_secs(120);
+/// How long what comes after the answer is still taken, and how long its next piece may take.
+const DISCARD_MAX: Duration = Duration::from_secs(30);
+const DISCARD_PIECE_MAX: Duration = Duration::from_secs(1);
 
 /// Why a body ended early.
 #[derive(Debug, thiserror::Error)]
@@ -26,11 +31,40 @@ pub(crate) enum SlowBodyError<E> {
     Inner(E),
 }
 
+/// What is left of a connection's body when nobody reads it any more.
+pub(crate) struct Rest<B> {
+    /// Whether the body was read to its end.
+    read: AtomicBool,
+    left: Mutex<Option<B>>,
+}
+
+impl<B> Default for Rest<B> {
+    fn default() -> Self {
+        Self {
+            read: AtomicBool::new(true),
+            left: Mutex::new(None),
+        }
+    }
+}
+
+impl<B> Rest<B> {
+    /// Whether the body was read to its end.
+    pub(crate) fn is_read(&self) -> bool {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// The body that was left unread, unless it was given up for coming too slowly.
+    pub(crate) fn take(&self) -> Option<B> {
+        self.left.lock().take()
+    }
+}
+
 /// A body with a clock.
 pub(crate) struct SlowBody<B> {
-    inner: B,
-    /// Told when the body was read to its end.
-    read: Option<Arc<AtomicBool>>,
+    /// Absent after it was given up.
+    inner: Option<B>,
+    /// Told what became of the body.
+    rest: Option<Arc<Rest<B>>>,
     /// Set at the first wait.
     whole: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -40,22 +74,32 @@ impl<B> SlowBody<B> {
     /// Puts a clock on a body.
     pub(crate) fn new(inner: B) -> Self {
         Self {
-            inner,
-            read: None,
+            inner: Some(inner),
+            rest: None,
             whole: None,
             timer: None,
         }
     }
 
-    /// The same, and says through `read` whether it was read to its end.
-    pub(crate) fn telling(inner: B, read: Arc<AtomicBool>) -> Self
+    /// The same, and says through `rest` whether it was read to its end.
+    pub(crate) fn telling(inner: B, rest: Arc<Rest<B>>) -> Self
     where
         B: Body,
     {
-        read.store(inner.is_end_stream(), Ordering::Relaxed);
-        Self {
-            read: Some(read),
-            ..Self::new(inner)
+        rest.read.store(inner.is_end_stream(), Ordering::Relaxed);
+        *rest.left.lock() = None;
+        let mut body = Self::new(inner);
+        body.rest = Some(rest);
+        body
+    }
+}
+
+impl<B> Drop for SlowBody<B> {
+    fn drop(&mut self) {
+        if let Some(rest) = &self.rest
+            && !rest.is_read()
+        {
+            *rest.left.lock() = self.inner.take();
         }
     }
 }
@@ -69,12 +113,15 @@ impl<B: Body + Unpin> Body for SlowBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let this = &mut *self;
-        if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(cx) {
+        let Some(inner) = &mut this.inner else {
+            return Poll::Ready(None);
+        };
+        if let Poll::Ready(frame) = Pin::new(&mut *inner).poll_frame(cx) {
             this.timer = None;
-            if let Some(read) = &this.read
-                && (frame.is_none() || this.inner.is_end_stream())
+            if let Some(rest) = &this.rest
+                && (frame.is_none() || inner.is_end_stream())
             {
-                read.store(true, Ordering::Relaxed);
+                rest.read.store(true, Ordering::Relaxed);
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(SlowBodyError::Inner)));
         }
@@ -84,15 +131,31 @@ impl<B: Body + Unpin> Body for SlowBody<B> {
             .timer
             .get_or_insert_with(|| Box::pin(sleep_until(whole.min(now + PIECE_MAX))));
         ready!(timer.as_mut().poll(cx));
+        this.inner = None;
         Poll::Ready(Some(Err(SlowBodyError::Slow)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        self.inner
+            .as_ref()
+            .map_or_else(SizeHint::default, Body::size_hint)
+    }
+}
+
+/// Takes what still comes of a body that was answered without it, for a while: a sender whose
+/// connection is cut while it writes never sees the answer.
+pub(crate) async fn discard<B: Body + Unpin>(mut body: B) {
+    let until = Instant::now() + DISCARD_MAX;
+    loop {
+        let piece = until.min(Instant::now() + DISCARD_PIECE_MAX);
+        match tokio::time::timeout_at(piece, body.frame()).await {
+            Ok(Some(Ok(_))) => {}
+            Ok(Some(Err(_)) | None) | Err(_) => return,
+        }
     }
 }
 
@@ -101,7 +164,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
     use futures_util::stream;
-    use http_body_util::{BodyExt, StreamBody};
+    use http_body_util::StreamBody;
     use std::convert::Infallible;
 
     fn drip(

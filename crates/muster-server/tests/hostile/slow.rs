@@ -116,3 +116,36 @@ async fn an_idle_kept_connection_is_not_cut_under_a_client_that_comes_back() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_announced_as_too_large_is_refused_before_it_comes() {
+    let world = World::start().await;
+    let agent = Agent::start(&world, "sane").await;
+    for path in [
+        "/api/v1/execute/sane.echo",
+        "/api/v1/execute/async/sane.echo",
+        "/api/v1/memory/set",
+        "/api/v1/nodes/register",
+        "/api/v1/workflow/executions/events",
+    ] {
+        for expect in ["", "Expect: 100-continue\r\n"] {
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000000000\r\n{expect}\r\n"
+            );
+            let began = Instant::now();
+            let stream = half_sent(world.plane.address, head.as_bytes()).await;
+            let answer = rest(stream).await.expect("an answer");
+            // The first answer: not one that asks for the body.
+            assert_eq!(answer.status, 413, "{path}: {}", answer.text());
+            assert_eq!(answer.category(), "too_large", "{path}");
+            assert_eq!(answer.header("connection"), Some("close"), "{path}");
+            assert!(began.elapsed() < Duration::from_secs(10), "{path}");
+        }
+    }
+    // Who writes on all the same gets to see the answer.
+    let body = vec![b'x'; 40 << 20];
+    let request = crate::support::wire::request("POST", "/api/v1/memory/set", &[], &body);
+    let answer = crate::support::wire::raw(world.plane.address, &request).await;
+    assert_eq!(answer.expect("an answer").status, 413);
+    routes::still_works(&world, &agent).await;
+}
