@@ -182,10 +182,12 @@ fn from_store(error: &StoreError) -> Failure {
     Failure::new(category, error.to_string()).hint(hint)
 }
 
-/// SIGTERM and SIGINT.
+/// SIGTERM, SIGINT, and SIGHUP: a terminal that was closed.
 pub(crate) struct Stop {
     terminate: Signal,
     interrupt: Signal,
+    /// `None` under `nohup`: whoever had it ignored wants the plane to live on.
+    hang_up: Option<Signal>,
     last: Option<Instant>,
 }
 
@@ -198,6 +200,10 @@ impl Stop {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hang_up: match ignores_hang_up() {
+                true => None,
+                false => Some(signal(SignalKind::hangup())?),
+            },
             last: None,
         })
     }
@@ -208,6 +214,7 @@ impl Stop {
             let name = tokio::select! {
                 _ = self.terminate.recv() => "SIGTERM",
                 _ = self.interrupt.recv() => "SIGINT",
+                () = hung_up(&mut self.hang_up) => "SIGHUP",
             };
             let before = self.last.replace(Instant::now());
             if before.is_none_or(|before| before.elapsed() > SAME_SIGNAL) {
@@ -215,6 +222,26 @@ impl Stop {
             }
         }
     }
+}
+
+async fn hung_up(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored. A system that does not say has it not.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // SIGHUP is the first signal, so its bit is the lowest.
+    ignored.is_some_and(|mask| mask & 1 == 1)
 }
 
 /// A runtime with a thread per core.

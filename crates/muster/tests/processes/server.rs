@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Plane, ask, example_agent, muster, run, stderr, stdout, until};
+use crate::support::{
+    BINARY, Plane, Running, ask, example_agent, muster, run, stderr, stdout, until,
+};
 
 #[test]
 fn print_config_names_every_value_and_where_it_came_from() {
@@ -133,6 +135,38 @@ fn sigterm_stops_it_in_stages_and_it_says_so() {
     let asked = plane.ask(&["agents"]);
     assert_eq!(asked.status.code(), Some(75));
     assert!(stderr(&asked).contains("no plane answers at"));
+}
+
+#[test]
+fn sighup_stops_it_in_stages_unless_it_was_ignored_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut plane = Plane::start(dir.path(), "127.0.0.1:0");
+    plane.process.signal(Signal::HUP);
+    assert!(plane.process.end().success(), "{}", plane.process.said());
+    assert!(plane.process.said().contains("\"stopped\""));
+
+    let mut command = std::process::Command::new("nohup");
+    command
+        .args([
+            BINARY,
+            "server",
+            "--data",
+            "data",
+            "--listen",
+            "127.0.0.1:0",
+        ])
+        .current_dir(dir.path())
+        .env("HOME", dir.path());
+    let mut ignoring = Running::start(command);
+    ignoring.line("\"ready\"");
+    ignoring.signal(Signal::HUP);
+    ignoring.signal(Signal::TERM);
+    assert!(ignoring.end().success(), "{}", ignoring.said());
+    let said = ignoring.said();
+    assert!(
+        said.contains("SIGTERM") && !said.contains("SIGHUP"),
+        "{said}"
+    );
 }
 
 #[test]
