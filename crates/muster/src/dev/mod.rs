@@ -3,8 +3,11 @@
 
 pub(crate) mod example;
 mod lines;
+mod registers;
+mod remains;
 mod supervise;
 mod watch;
+mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,14 +15,11 @@ use std::time::{Duration, Instant};
 
 use muster_engine::Event;
 use muster_engine::liveness::InstanceFacts;
-use muster_engine::row::EventKind;
-use muster_server::auth::{OWNER, Scope};
 use muster_server::config::PlaneOrigin;
 use muster_server::{App, Running};
-use muster_wire::{AgentId, Category, Origin, Timestamp};
+use muster_wire::{AgentId, Category, Origin};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Dev;
@@ -28,8 +28,10 @@ use crate::commands::server::{Stop, doubts, raise_file_limit, runtime, start, st
 use crate::failure::{Failure, Outcome};
 use crate::out::{self, Colour, Look, Style, agent_mark, clean, execution_mark, span};
 use crate::settings::Sources;
+use remains::Note;
 use supervise::Supervised;
 use watch::Watch;
+use worker::WorkerKeys;
 
 /// How long the example agent may take until something is said about it.
 const REGISTERS_WITHIN: Duration = Duration::from_secs(20);
@@ -57,6 +59,7 @@ pub(crate) fn run(args: Dev, look: &Look) -> Outcome<u8> {
         let began = Instant::now();
         let mut stop = Stop::listen()?;
         let durability = format!("{:?}", loaded.config.store.durability).to_lowercase();
+        let restart_grace = loaded.config.agents.restart_grace.0.unwrap_or_default();
         let running = start(loaded.config)
             .await
             .map_err(|failure| say_what_to_do(failure, &args))?;
@@ -65,6 +68,7 @@ pub(crate) fn run(args: Dev, look: &Look) -> Outcome<u8> {
             app: running.app.clone(),
             look: look.clone(),
             args,
+            restart_grace,
         };
         session.say_ready(&durability, began.elapsed());
         session.run(running, &mut stop).await
@@ -93,6 +97,7 @@ struct Session {
     app: App,
     look: Look,
     args: Dev,
+    restart_grace: Duration,
 }
 
 impl Session {
@@ -110,7 +115,14 @@ impl Session {
 
     async fn run(self, running: Running, stop: &mut Stop) -> Outcome<u8> {
         let worker: Arc<str> = muster_wire::id::mint("wrk").into();
-        let (key, key_id) = self.worker_key(&worker).await?;
+        let keys = Arc::new(WorkerKeys::of(self.app.clone(), worker.clone()));
+        // The store is ours by now, so whoever left something is gone.
+        let note = Note::in_directory(&self.args.data);
+        if let Some(pid) = note.end().await {
+            out::talk(&format!(
+                "ended pid {pid}: a muster dev that was killed had left it running"
+            ));
+        }
         let own = self.args.command.is_empty();
         let command = if own {
             vec![
@@ -133,13 +145,23 @@ impl Session {
         let supervised = Supervised {
             label: (!own).then(|| label_of(&command)),
             command,
-            env: vec![
-                ("AGENTFIELD_SERVER".to_owned(), self.address.clone()),
-                ("AGENTFIELD_API_KEY".to_owned(), key),
-                // Below the time after which the supervisor kills.
-                ("AGENTFIELD_SHUTDOWN_TIMEOUT".to_owned(), "8s".to_owned()),
-                ("PYTHONUNBUFFERED".to_owned(), "1".to_owned()),
-            ],
+            env: {
+                let (address, keys) = (self.address.clone(), keys.clone());
+                Box::new(move || {
+                    let (address, keys) = (address.clone(), keys.clone());
+                    Box::pin(async move {
+                        Ok(vec![
+                            ("AGENTFIELD_SERVER", address),
+                            ("AGENTFIELD_API_KEY", keys.for_next_process().await?),
+                            // Below the time after which the supervisor kills.
+                            ("AGENTFIELD_SHUTDOWN_TIMEOUT", "8s".to_owned()),
+                            ("PYTHONUNBUFFERED", "1".to_owned()),
+                        ])
+                    })
+                })
+            },
+            note,
+            restart_grace: self.restart_grace,
             tell: {
                 let app = self.app.clone();
                 let worker = worker.clone();
@@ -169,6 +191,14 @@ impl Session {
         let registrations = self.app.feed.subscribe();
         let ending = CancellationToken::new();
         let mut supervising = tokio::spawn(supervised.run(watch, ending.clone()));
+        let mut looking = std::pin::pin!(registers::look(
+            &self.app,
+            &worker,
+            self.app.feed.subscribe(),
+            pids.clone(),
+            &self.look.errors,
+        ));
+        let mut looked = own;
         let mut telling = std::pin::pin!(self.tell_story(own, &worker, registrations, pids));
         let mut told = false;
         let ended = loop {
@@ -180,6 +210,7 @@ impl Session {
                         failure.print(&self.look.errors, false);
                     }
                 }
+                () = &mut looking, if !looked => looked = true,
                 name = stop.next() => {
                     out::talk(&format!("{name}: stopping"));
                     break None;
@@ -192,7 +223,7 @@ impl Session {
                 Some(ended) => ended,
                 None => (&mut supervising).await,
             };
-            self.revoke(&key_id).await;
+            keys.end().await;
             running.stop().await;
             ended
         };
@@ -211,47 +242,6 @@ impl Session {
         }
     }
 
-    /// A key that is good for this process alone, and links it to its supervisor.
-    async fn worker_key(&self, worker: &Arc<str>) -> Outcome<(String, String)> {
-        let auth = self.app.clone();
-        let worker = worker.clone();
-        let made = self
-            .app
-            .blocking(move |stores| {
-                auth.auth.create(
-                    &*stores.annex,
-                    "muster dev",
-                    &[Scope::Worker(worker)],
-                    OWNER,
-                    None,
-                    Timestamp::wall_clock(),
-                )
-            })
-            .await;
-        let (key, record) = made.map_err(|error| {
-            Failure::new(
-                Category::InternalError,
-                format!("cannot make a key: {error}"),
-            )
-        })?;
-        Ok((key.expose().to_owned(), record.id))
-    }
-
-    async fn revoke(&self, id: &str) {
-        let auth = self.app.clone();
-        let id = id.to_owned();
-        let revoked = self
-            .app
-            .blocking(move |stores| {
-                auth.auth
-                    .revoke(&*stores.annex, &id, Timestamp::wall_clock())
-            })
-            .await;
-        if let Err(error) = revoked {
-            tracing::warn!(error = %error, "could not revoke the worker's key");
-        }
-    }
-
     /// Waits for the first registration and says what to do with it.
     async fn tell_story(
         &self,
@@ -266,15 +256,7 @@ impl Session {
                 if let Some(found) = self.registered(worker) {
                     return Ok(found);
                 }
-                // Whatever was missed, the directory knows: only the wake-up matters.
-                loop {
-                    match events.recv().await {
-                        Ok(event) if event.kind == EventKind::InstanceRegistered => break,
-                        Ok(_) => {}
-                        Err(RecvError::Lagged(_)) => break,
-                        Err(RecvError::Closed) => std::future::pending().await,
-                    }
-                }
+                registers::next_registration(&mut events).await;
             }
         };
         let found = if own {

@@ -2,12 +2,14 @@
 //! it fails. Tells the plane before and after, so that the goodbyes in between are absorbed.
 //! Knows nothing of agents: it supervises a process.
 
+use std::convert::Infallible;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use muster_engine::event::WorkerChange;
 use muster_wire::Category;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -17,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::lines;
+use super::remains::Note;
 use super::watch::Watch;
 use crate::failure::{Failure, Outcome};
 use crate::out::{self, Colour, Look, clean};
@@ -33,12 +36,19 @@ const LIVED: Duration = Duration::from_secs(10);
 /// Lines longer than this are shown in pieces.
 const LINE_MAX: usize = 64 * 1024;
 
+/// Names and values.
+pub(crate) type Environment = Vec<(&'static str, String)>;
+
 /// What is run, and who is told.
 pub(crate) struct Supervised {
     /// The command and its arguments.
     pub(crate) command: Vec<String>,
-    /// Its environment beside ours.
-    pub(crate) env: Vec<(String, String)>,
+    /// Its environment beside ours, made for each start.
+    pub(crate) env: Box<dyn Fn() -> BoxFuture<'static, Outcome<Environment>> + Send + Sync>,
+    /// Where it is noted while it runs.
+    pub(crate) note: Note,
+    /// How long the plane believes that it will be started again.
+    pub(crate) restart_grace: Duration,
     /// What stands before each line of its output; `None` shows none of it.
     pub(crate) label: Option<String>,
     /// Tells the plane.
@@ -72,7 +82,8 @@ impl Supervised {
                 watch.forget();
             }
             let began = Instant::now();
-            let mut running = Process::start(&self)?;
+            let mut running = Process::start(&self, (self.env)().await?)?;
+            self.note.write(running.child.id());
             self.started.send_replace(running.child.id());
             (self.tell)(WorkerChange::Started);
             let why = tokio::select! {
@@ -103,15 +114,18 @@ impl Supervised {
                 }
                 Stopped::Told => {
                     let status = running.end(DRAIN).await?;
+                    self.note.clear();
                     (self.tell)(WorkerChange::Exited(word_of(status).into()));
                     return Ok(());
                 }
                 Stopped::Ended(status) => {
                     let word = word_of(status);
                     let is_broken = running.finish().await;
+                    self.note.clear();
                     if began.elapsed() >= LIVED {
                         back_off = BACK_OFF_FIRST;
                     }
+                    let mut given_up = None;
                     let wait = match (status.success(), is_broken) {
                         (true, _) => {
                             self.say(&format!("ended ({word}); a change starts it again"));
@@ -122,7 +136,10 @@ impl Supervised {
                             self.say(&format!(
                                 "cannot start ({word}): see the error above; waiting for the next change"
                             ));
-                            (self.tell)(WorkerChange::ExitedWillRestart(word.into()));
+                            (self.tell)(WorkerChange::ExitedWillRestart(word.clone().into()));
+                            given_up = Some(format!(
+                                "its process cannot start ({word}); muster dev starts it again when a file changes"
+                            ));
                             None
                         }
                         (false, false) => {
@@ -139,10 +156,21 @@ impl Supervised {
                             back_off = BACK_OFF_FIRST;
                         }
                         () = patience(wait) => {}
+                        never = self.give_up(given_up) => match never {},
                     }
                 }
             }
         }
+    }
+
+    /// Tells the plane, when it has waited long enough for an edit that mends it, why there will
+    /// be no process. Nothing is told when there is nothing to say.
+    async fn give_up(&self, why: Option<String>) -> Infallible {
+        if let Some(why) = why {
+            tokio::time::sleep(self.restart_grace).await;
+            (self.tell)(WorkerChange::Exited(why.into()));
+        }
+        std::future::pending().await
     }
 
     /// Waits until nothing is on its way to the process: a server that is stopped resets what it
@@ -221,11 +249,11 @@ struct Process {
 }
 
 impl Process {
-    fn start(of: &Supervised) -> Outcome<Self> {
+    fn start(of: &Supervised, env: Environment) -> Outcome<Self> {
         let mut command = Command::new(&of.command[0]);
         command
             .args(&of.command[1..])
-            .envs(of.env.iter().map(|(name, value)| (name, value)))
+            .envs(env)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

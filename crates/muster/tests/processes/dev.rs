@@ -174,3 +174,98 @@ fn the_whole_group_ends_with_it() {
         (!is_alive(pid)).then_some(())
     });
 }
+
+#[test]
+fn what_a_killed_one_left_running_is_ended_at_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("agent.sh"),
+        "echo mine $$; exec sleep 600\n",
+    )
+    .unwrap();
+    let (mut running, _) = dev(dir.path(), &["sh", "agent.sh"]);
+    let line = running.line("mine ");
+    let left: i32 = line.rsplit(' ').next().unwrap().parse().unwrap();
+    running.signal(Signal::KILL);
+    running.end();
+    assert!(is_alive(left));
+
+    let (mut running, _) = dev(dir.path(), &["sh", "agent.sh"]);
+    running.line(&format!("ended pid {left}: "));
+    assert!(!is_alive(left));
+    let line = running.line("mine ");
+    let pid: i32 = line.rsplit(' ').next().unwrap().parse().unwrap();
+
+    running.signal(Signal::HUP);
+    assert_eq!(running.end().code(), Some(0), "{}", running.said());
+    assert!(!is_alive(pid), "a hang-up ends the child too");
+
+    let (running, _) = dev(dir.path(), &["sh", "agent.sh"]);
+    running.line("mine ");
+    assert!(!running.said().contains("ended pid"), "{}", running.said());
+}
+
+#[test]
+fn an_agent_may_be_given_another_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("name.txt");
+    std::fs::write(&name, "one").unwrap();
+    std::fs::write(
+        dir.path().join("agent.sh"),
+        format!("exec {BINARY} example-agent --id $(cat name.txt)\n"),
+    )
+    .unwrap();
+    let (mut running, address) = dev(dir.path(), &["sh", "agent.sh"]);
+    running.line("  call   curl");
+    std::fs::write(&name, "two").unwrap();
+    running.line("it was one and is two now");
+    let call = ["call", "two.greet", "-q", "--input", r#"{"name":"x"}"#];
+    let called = ask(dir.path(), &address, &call);
+    assert!(
+        called.status.success(),
+        "{}{}",
+        stderr(&called),
+        running.said()
+    );
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code(), Some(0), "{}", running.said());
+}
+
+#[test]
+fn a_start_after_which_nothing_registers_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("agent.sh"), "exec sleep 600\n").unwrap();
+    let (running, _) = dev(dir.path(), &["sh", "agent.sh"]);
+    running.line("nothing has registered within 10 s of the start");
+}
+
+#[test]
+fn a_process_that_cannot_start_is_why_calls_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("muster.toml"),
+        "[agents]\nrestart_grace = \"1s\"\n",
+    )
+    .unwrap();
+    let script = dir.path().join("agent.sh");
+    let good = format!("exec {BINARY} example-agent --id edited\n");
+    std::fs::write(&script, &good).unwrap();
+    let (running, address) = dev(dir.path(), &["sh", "agent.sh"]);
+    running.line("  call   curl");
+    std::fs::write(&script, "echo 'SyntaxError: invalid syntax' >&2; exit 1\n").unwrap();
+    running.line("waiting for the next change");
+    let call = ["call", "edited.greet", "-q", "--input", r#"{"name":"x"}"#];
+    until("the plane says why", || {
+        let called = ask(dir.path(), &address, &call);
+        stderr(&called)
+            .contains("its process cannot start (exit 1)")
+            .then_some(())
+    });
+    std::fs::write(&script, &good).unwrap();
+    until("it is called again", || {
+        ask(dir.path(), &address, &call)
+            .status
+            .success()
+            .then_some(())
+    });
+}
