@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::out::ColourChoice;
 
@@ -33,16 +34,11 @@ pub(crate) struct Cli {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: ColourChoice,
+    /// The plane's address. Also MUSTER_SERVER or AGENTFIELD_SERVER; else the local one.
+    #[arg(long, global = true, value_name = "URL", help_heading = "Plane")]
+    pub(crate) server: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Which plane is asked, and with which key.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Remote {
-    /// The plane's address. Also MUSTER_SERVER or AGENTFIELD_SERVER; else the local one.
-    #[arg(long, value_name = "URL", help_heading = "Plane")]
-    pub(crate) server: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -77,12 +73,12 @@ pub(crate) enum Command {
     Runs(Listing<RunFilter>),
     /// Cancels an execution, or with --tree its whole run.
     #[command(
-        after_help = "Examples:\n  muster cancel exec_01KB\n  muster cancel run_01KB --tree --reason 'wrong input'"
+        after_help = "Examples:\n  muster cancel exec_…3QH8ZT\n  muster cancel run_…0R53QH --tree --reason 'wrong input'"
     )]
     Cancel(Cancel),
     /// Follows the event stream.
     #[command(
-        after_help = "Examples:\n  muster tail\n  muster tail --agent hello\n  muster tail --json --from 1200 | jq ."
+        after_help = "Examples:\n  muster tail\n  muster tail --agent hello\n  muster tail --json --from CURSOR | jq ."
     )]
     Tail(Tail),
     /// Why something waits, was refused, or ended as it did.
@@ -111,10 +107,10 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  muster doctor\n  muster doctor --server http://10.0.0.5:8080"
     )]
-    Doctor(Plain),
+    Doctor,
     /// Prints the plane's OpenAPI document.
     #[command(after_help = "Example:\n  muster openapi > openapi.json")]
-    Openapi(Plain),
+    Openapi,
     /// Prints completions for a shell.
     #[command(
         after_help = "Example:\n  muster completions bash > ~/.local/share/bash-completion/completions/muster"
@@ -122,10 +118,19 @@ pub(crate) enum Command {
     Completions {
         /// Which shell.
         shell: clap_complete::Shell,
+        #[command(flatten)]
+        asks: AsksNobody,
     },
     /// The example agent that `dev` runs.
     #[command(name = "example-agent", hide = true)]
     ExampleAgent(ExampleAgent),
+}
+
+/// In place of `--server` in commands that ask no plane: not in their help, and refused.
+#[derive(Debug, Args)]
+pub(crate) struct AsksNobody {
+    #[arg(long = "server", id = "server", hide = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -145,6 +150,8 @@ pub(crate) struct Dev {
     /// A command that runs your agent.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
+    #[command(flatten)]
+    pub(crate) asks: AsksNobody,
 }
 
 #[derive(Debug, Args)]
@@ -164,6 +171,8 @@ pub(crate) struct Server {
     /// Prints every effective value and where it came from, and ends.
     #[arg(long)]
     pub(crate) print_config: bool,
+    #[command(flatten)]
+    pub(crate) asks: AsksNobody,
 }
 
 #[derive(Debug, Args)]
@@ -185,13 +194,10 @@ pub(crate) struct Call {
     /// The result and nothing else.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 /// A list with `show`.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Listing<F: Args> {
     #[command(subcommand)]
     pub(crate) show: Option<Show>,
@@ -207,8 +213,6 @@ pub(crate) enum Show {
     Show {
         /// Its id: whole, a prefix, or the short form.
         id: String,
-        #[command(flatten)]
-        remote: Remote,
     },
 }
 
@@ -218,8 +222,6 @@ pub(crate) struct Plain {
     /// Repaints when something changes; in a pipe one list after the other.
     #[arg(long)]
     pub(crate) watch: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -243,7 +245,7 @@ pub(crate) struct ExecutionFilter {
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
     /// How many at most.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
 }
 
@@ -259,13 +261,13 @@ pub(crate) struct RunFilter {
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
     /// How many at most.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// An execution, or a run with --tree.
+    /// An execution, or a run with --tree: whole, or at least six characters of it.
     pub(crate) id: String,
     /// The whole run that it is in.
     #[arg(long)]
@@ -273,14 +275,12 @@ pub(crate) struct Cancel {
     /// Why; kept with the execution.
     #[arg(long)]
     pub(crate) reason: Option<String>,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Tail {
-    /// From this position on; without it, from now.
-    #[arg(long, value_name = "POSITION")]
+    /// From this event on; without it, from now. A stopped tail says its last cursor.
+    #[arg(long, value_name = "CURSOR")]
     pub(crate) from: Option<String>,
     /// Only of this agent.
     #[arg(long)]
@@ -291,24 +291,18 @@ pub(crate) struct Tail {
     /// Only of this execution.
     #[arg(long)]
     pub(crate) execution: Option<String>,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Why {
     /// An execution, a run or an agent.
     pub(crate) id: String,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
     #[command(subcommand)]
     pub(crate) command: KeysCommand,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 #[derive(Debug, Subcommand)]
@@ -347,8 +341,6 @@ pub(crate) struct Hold {
     /// Why; shown to everybody who waits.
     #[arg(long)]
     pub(crate) reason: String,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 #[derive(Debug, Args)]
@@ -358,16 +350,12 @@ pub(crate) struct Unhold {
     /// Does not ask.
     #[arg(long)]
     pub(crate) yes: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Quarantine {
     #[command(subcommand)]
     pub(crate) command: QuarantineCommand,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 #[derive(Debug, Subcommand)]
@@ -399,10 +387,50 @@ pub(crate) struct ExampleAgent {
     pub(crate) version_file: Option<PathBuf>,
 }
 
+/// Reads the command line; ends the process when it is not right, or asks for help.
+pub(crate) fn read() -> Cli {
+    let mut command = Cli::command();
+    let read = command.try_get_matches_from_mut(std::env::args_os());
+    read.and_then(|matches| {
+        refuse_filters_of_one(&mut command, &matches)?;
+        Cli::from_arg_matches(&matches)
+    })
+    .unwrap_or_else(|error| error.exit())
+}
+
+/// A list's filters mean nothing to its `show`; the options of every command do.
+fn refuse_filters_of_one(
+    command: &mut clap::Command,
+    matches: &clap::ArgMatches,
+) -> Result<(), clap::Error> {
+    let Some((list, matches)) = matches.subcommand() else {
+        return Ok(());
+    };
+    if !matches!(matches.subcommand(), Some(("show", _)))
+        || !["agents", "executions", "runs"].contains(&list)
+    {
+        return Ok(());
+    }
+    let given = matches.ids().find(|id| {
+        !["json", "color", "server"].contains(&id.as_str())
+            && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+            && matches.try_contains_id(id.as_str()).is_ok()
+            && matches
+                .try_get_raw(id.as_str())
+                .is_ok_and(|raw| raw.is_some())
+    });
+    match given {
+        Some(id) => Err(command.error(
+            clap::error::ErrorKind::ArgumentConflict,
+            format!("--{id} belongs to the list, and `muster {list} show` shows one"),
+        )),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound_and_every_command_shows_an_example() {
@@ -419,6 +447,55 @@ mod tests {
                 sub.get_name()
             );
         }
+    }
+
+    fn parsed(words: &[&str]) -> Result<Cli, clap::Error> {
+        let mut command = Cli::command();
+        let matches = command.try_get_matches_from_mut([&["muster"], words].concat())?;
+        refuse_filters_of_one(&mut command, &matches)?;
+        Cli::from_arg_matches(&matches)
+    }
+
+    #[test]
+    fn the_plane_is_named_in_every_position() {
+        for words in [
+            &["--server", "X", "agents"][..],
+            &["agents", "--server", "X"],
+            &["agents", "--server", "X", "show", "a"],
+            &["agents", "show", "a", "--server", "X"],
+            &["agents", "show", "--server", "X", "a"],
+            &["keys", "list", "--server", "X"],
+            &["keys", "--server", "X", "list"],
+            &["quarantine", "list", "--server", "X"],
+            &["quarantine", "drop", "1", "--server", "X"],
+            &["executions", "--server", "X", "--limit", "1"],
+            &["call", "a.b", "--server", "X"],
+            &["cancel", "exec_1", "--server", "X"],
+        ] {
+            let cli = parsed(words).unwrap_or_else(|error| panic!("{words:?}: {error}"));
+            assert_eq!(cli.server.as_deref(), Some("X"), "{words:?}");
+        }
+        let mut command = Cli::command();
+        command.build();
+        let help = |name: &str| {
+            let found = command.find_subcommand(name).unwrap();
+            found.clone().render_long_help().to_string()
+        };
+        assert!(help("agents").contains("--server"));
+        assert!(!help("server").contains("--server") && !help("dev").contains("--server"));
+    }
+
+    #[test]
+    fn a_filter_with_show_and_a_limit_of_none_are_refused() {
+        for words in [
+            &["executions", "--state", "queued", "show", "exec_1"][..],
+            &["agents", "--watch", "show", "a"],
+            &["executions", "--limit", "0"],
+            &["runs", "--limit", "0"],
+        ] {
+            assert_eq!(parsed(words).unwrap_err().exit_code(), 2, "{words:?}");
+        }
+        parsed(&["executions", "--json", "show", "exec_1"]).unwrap();
     }
 
     #[test]

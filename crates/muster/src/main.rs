@@ -13,15 +13,11 @@ mod settings;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::cli::Cli;
-
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = cli::read();
     let look = out::Look::of_this_process(cli.color);
     let json = cli.json;
     match commands::run(cli, &look) {

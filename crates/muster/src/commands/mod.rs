@@ -25,7 +25,7 @@ use std::future::Future;
 
 use muster_wire::Category;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Dev, Server};
 use crate::client::Client;
 use crate::failure::{Failure, Outcome};
 use crate::out::Look;
@@ -43,43 +43,47 @@ pub(crate) struct Asking<'a> {
 /// Runs the command that was asked for; the exit code when nothing failed.
 pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
     let json = cli.json;
-    let asking = |remote: &crate::cli::Remote| -> Outcome<Asking<'_>> {
+    let server = cli.server;
+    let asking = || -> Outcome<Asking<'_>> {
         Ok(Asking {
-            client: Client::find(remote.server.as_deref())?,
+            client: Client::find(server.as_deref())?,
             look,
             json,
         })
     };
     match cli.command {
+        Command::Dev(Dev { asks, .. })
+        | Command::Server(Server { asks, .. })
+        | Command::Completions { asks, .. }
+            if asks.server.is_some() || server.is_some() =>
+        {
+            Err(Failure::new(
+                Category::Validation,
+                "--server names a plane to ask, and this asks none",
+            )
+            .hint("where a plane listens is said with --listen"))
+        }
         Command::Dev(args) => crate::dev::run(args, look),
         Command::Server(args) => server::run(&args, look, json),
         Command::ExampleAgent(args) => wait(crate::dev::example::run(args)),
-        Command::Completions { shell } => {
+        Command::Completions { shell, .. } => {
             completions::print(shell);
             Ok(0)
         }
-        Command::Call(args) => wait(call::run(&asking(&args.remote)?, &args)),
-        Command::Agents(args) => wait(agents::run(&asking(remote_of(&args))?, &args)),
-        Command::Executions(args) => wait(executions::run(&asking(remote_of(&args))?, &args)),
-        Command::Runs(args) => wait(runs::run(&asking(remote_of(&args))?, &args)),
-        Command::Cancel(args) => wait(cancel::run(&asking(&args.remote)?, &args)),
-        Command::Tail(args) => wait(tail::run(&asking(&args.remote)?, &args)),
-        Command::Why(args) => wait(why::run(&asking(&args.remote)?, &args)),
-        Command::Queues(args) => wait(queues::run(&asking(&args.remote)?, &args)),
-        Command::Keys(args) => wait(keys::run(&asking(&args.remote)?, &args)),
-        Command::Hold(args) => wait(hold::hold(&asking(&args.remote)?, &args)),
-        Command::Unhold(args) => wait(hold::unhold(&asking(&args.remote)?, &args)),
-        Command::Quarantine(args) => wait(quarantine::run(&asking(&args.remote)?, &args)),
-        Command::Doctor(args) => wait(doctor::run(&asking(&args.remote)?)),
-        Command::Openapi(args) => wait(openapi::run(&asking(&args.remote)?)),
-    }
-}
-
-/// `show` has its own `--server`; the list's is before it.
-fn remote_of<F: clap::Args>(args: &crate::cli::Listing<F>) -> &crate::cli::Remote {
-    match &args.show {
-        Some(crate::cli::Show::Show { remote, .. }) => remote,
-        None => &args.plain.remote,
+        Command::Call(args) => wait(call::run(&asking()?, &args)),
+        Command::Agents(args) => wait(agents::run(&asking()?, &args)),
+        Command::Executions(args) => wait(executions::run(&asking()?, &args)),
+        Command::Runs(args) => wait(runs::run(&asking()?, &args)),
+        Command::Cancel(args) => wait(cancel::run(&asking()?, &args)),
+        Command::Tail(args) => wait(tail::run(&asking()?, &args)),
+        Command::Why(args) => wait(why::run(&asking()?, &args)),
+        Command::Queues(args) => wait(queues::run(&asking()?, &args)),
+        Command::Keys(args) => wait(keys::run(&asking()?, &args)),
+        Command::Hold(args) => wait(hold::hold(&asking()?, &args)),
+        Command::Unhold(args) => wait(hold::unhold(&asking()?, &args)),
+        Command::Quarantine(args) => wait(quarantine::run(&asking()?, &args)),
+        Command::Doctor => wait(doctor::run(&asking()?)),
+        Command::Openapi => wait(openapi::run(&asking()?)),
     }
 }
 
