@@ -1,5 +1,6 @@
 //! `muster cancel`: the record is final at once; the receipt says what became of the code.
 
+use muster_wire::Category;
 use serde_json::{Value, json};
 
 use super::list::print_one;
@@ -7,8 +8,8 @@ use super::resolve::{self, Noun};
 use super::{Asking, item};
 use crate::cli::Cancel;
 use crate::client::encode;
-use crate::failure::Outcome;
-use crate::out;
+use crate::failure::{Failure, Outcome};
+use crate::out::{self, clean};
 
 /// Cancels one, or a tree.
 pub(super) async fn run(asking: &Asking<'_>, args: &Cancel) -> Outcome<u8> {
@@ -16,18 +17,26 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Cancel) -> Outcome<u8> {
         Some(reason) => json!({"reason": reason}),
         None => json!({}),
     };
-    let path = if args.tree {
+    let (id, path) = if args.tree {
         let run = run_of(asking, &args.id).await?;
-        format!("/api/v1/workflows/{}/cancel-tree", encode(&run))
+        let path = format!("/api/v1/workflows/{}/cancel-tree", encode(&run));
+        (run, path)
+    } else if args.id.starts_with("run_") {
+        return Err(Failure::new(
+            Category::Validation,
+            format!("{} is a run, and this cancels one execution", args.id),
+        )
+        .hint(format!("the whole run: muster cancel {} --tree", args.id)));
     } else {
-        let id = resolve::id(asking, Noun::Execution, &args.id).await?;
-        format!("/api/v1/executions/{}/cancel", encode(&id))
+        let id = resolve::id_for_good(asking, Noun::Execution, &args.id).await?;
+        let path = format!("/api/v1/executions/{}/cancel", encode(&id));
+        (id, path)
     };
     let receipt = asking.client.post(&path, &body).await?.json()?;
     if asking.json {
         print_one("cancel_receipt", &receipt);
     } else {
-        out::data(&sentence(&receipt, args.tree));
+        out::data(&sentence(&receipt, args.tree, &clean(&id)));
     }
     Ok(0)
 }
@@ -35,42 +44,47 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Cancel) -> Outcome<u8> {
 /// A run, or the run of an execution.
 async fn run_of(asking: &Asking<'_>, typed: &str) -> Outcome<String> {
     if typed.starts_with("exec_") {
-        let (id, body) = resolve::get(asking, Noun::Execution, typed).await?;
+        let id = resolve::id_for_good(asking, Noun::Execution, typed).await?;
+        let (id, body) = resolve::get(asking, Noun::Execution, &id).await?;
         return Ok(item::raw(&body, &["run_id"]).unwrap_or(id));
     }
-    resolve::id(asking, Noun::Run, typed).await
+    resolve::id_for_good(asking, Noun::Run, typed).await
 }
 
-fn sentence(receipt: &Value, tree: bool) -> String {
-    let ended = item::number(receipt, &["cancelled_count", "cancelled", "ended"]).or_else(|| {
-        ["cancelled", "executions", "ended"]
-            .iter()
-            .find_map(|name| receipt.get(*name)?.as_array())
-            .map(|all| all.len() as u64)
-    });
+/// The answer comes before any agent was told: it says how many are to be.
+fn sentence(receipt: &Value, tree: bool, id: &str) -> String {
+    let ended = receipt
+        .get("cancelled")
+        .and_then(Value::as_array)
+        .map(Vec::len);
     let mut said = match (tree, ended) {
         (true, Some(n)) => format!("cancelled: {n} ended in one commit, and the run takes no more"),
         (true, None) => "cancelled: the run takes no more".to_owned(),
         (false, _) => "cancelled".to_owned(),
     };
-    let parts: Vec<String> = [
-        ("told", "told"),
-        ("stopped", "stopped"),
-        ("not_active", "not running"),
-        ("still_running", "still running"),
-        ("not_told", "could not be told"),
-    ]
-    .iter()
-    .filter_map(|(field, words)| Some(format!("{words} {}", item::number(receipt, &[field])?)))
-    .collect();
-    if parts.is_empty() {
-        if let Some(text) = item::text(receipt, &["receipt", "message", "agent"]) {
-            said += &format!("; {text}");
-        } else {
-            said += "; the agent is being told, `muster why` has its answer";
-        }
-    } else {
-        said += &format!("; agents: {}", parts.join(", "));
+    match item::number(receipt, &["told"]) {
+        Some(0) => said += "; no agent had it",
+        Some(n) => said += &format!("; {n} to be told, the receipt: muster why {id}"),
+        None => said += &format!("; what its agent says: muster why {id}"),
     }
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_said_to_have_been_told_before_it_was() {
+        let one = json!({"status": "cancelled", "cancelled": ["exec_1"], "told": 1});
+        assert_eq!(
+            sentence(&one, false, "exec_1"),
+            "cancelled; 1 to be told, the receipt: muster why exec_1"
+        );
+        let none = json!({"status": "cancelled", "cancelled": ["exec_1", "exec_2"], "told": 0});
+        assert_eq!(
+            sentence(&none, true, "run_1"),
+            "cancelled: 2 ended in one commit, and the run takes no more; no agent had it"
+        );
+    }
 }

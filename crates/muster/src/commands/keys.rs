@@ -73,7 +73,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Keys) -> Outcome<u8> {
             Ok(made_key(asking, &made))
         }
         KeysCommand::Revoke { id } => {
-            let id = resolve::id(asking, Noun::Key, id).await?;
+            let id = resolve::id_for_good(asking, Noun::Key, id).await?;
             let path = format!("/api/v1/keys/{}/revoke", encode(&id));
             let revoked = asking.client.post(&path, &json!({})).await?.json()?;
             if asking.json {
@@ -84,7 +84,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Keys) -> Outcome<u8> {
             Ok(0)
         }
         KeysCommand::Rotate { id } => {
-            let id = resolve::id(asking, Noun::Key, id).await?;
+            let id = resolve::id_for_good(asking, Noun::Key, id).await?;
             let path = format!("/api/v1/keys/{}/rotate", encode(&id));
             let made = asking.client.post(&path, &json!({})).await?.json()?;
             let code = made_key(asking, &made);

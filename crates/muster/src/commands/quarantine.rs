@@ -4,7 +4,7 @@ use muster_wire::Timestamp;
 use serde_json::{Value, json};
 
 use super::list::{List, Listed, print_one};
-use super::{Asking, confirm, item, list};
+use super::{Asking, confirm, item, list, resolve};
 use crate::cli::{Quarantine, QuarantineCommand};
 use crate::client::encode;
 use crate::failure::Outcome;
@@ -50,6 +50,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Quarantine) -> Outcome<u8> {
             list::run(asking, &list, false).await
         }
         QuarantineCommand::Show { id } => {
+            resolve::refuse_empty(id)?;
             let found = asking.client.get_json(&path(id)).await?;
             if asking.json {
                 print_one("quarantined", &found);
@@ -64,6 +65,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Quarantine) -> Outcome<u8> {
             Ok(0)
         }
         QuarantineCommand::Drop { id, yes } => {
+            resolve::refuse_empty(id)?;
             let found = asking.client.get_json(&path(id)).await?;
             let about = item::text(&found, &["about"]).unwrap_or_default();
             if !confirm(&format!("Drop {id} ({about}) for good?"), *yes)? {

@@ -12,6 +12,8 @@ use crate::out::id::Pattern;
 /// How many of the newest are looked through.
 const LOOKED_AT: usize = 500;
 const SHOWN: usize = 10;
+/// So many characters are meant.
+const SURE: usize = 6;
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +59,25 @@ impl Noun {
 
 /// The whole id that was meant.
 pub(super) async fn id(asking: &Asking<'_>, noun: Noun, typed: &str) -> Outcome<String> {
+    find(asking, noun, typed, 1).await
+}
+
+/// The whole id that was meant, for what cannot be taken back: a few characters that happen to
+/// fit one are too few.
+pub(super) async fn id_for_good(asking: &Asking<'_>, noun: Noun, typed: &str) -> Outcome<String> {
+    find(asking, noun, typed, SURE).await
+}
+
+/// Refuses an id of nothing: everything would begin with it.
+pub(super) fn refuse_empty(typed: &str) -> Outcome<()> {
+    if typed.trim().is_empty() || Pattern::read(typed).said() == 0 {
+        return Err(Failure::new(Category::Validation, "the id is empty"));
+    }
+    Ok(())
+}
+
+async fn find(asking: &Asking<'_>, noun: Noun, typed: &str, least: usize) -> Outcome<String> {
+    refuse_empty(typed)?;
     let pattern = Pattern::read(typed);
     if noun != Noun::Key
         && let Some(whole) = pattern.whole()
@@ -66,6 +87,15 @@ pub(super) async fn id(asking: &Asking<'_>, noun: Noun, typed: &str) -> Outcome<
             Err(failure) if is_absent(&failure) => {}
             Err(failure) => return Err(failure),
         }
+    }
+    if pattern.said() < least {
+        return Err(Failure::new(
+            Category::Validation,
+            format!("{typed} is too short to be sure; nothing was done"),
+        )
+        .hint(format!(
+            "type the whole id, or at least {least} characters beside exec_ or run_"
+        )));
     }
     let part = match &pattern {
         Pattern::Text(text) => text.clone(),
@@ -139,6 +169,16 @@ fn choose(noun: Noun, typed: &str, pattern: &Pattern, items: &[Value]) -> Outcom
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn an_id_of_nothing_is_refused() {
+        for typed in ["", "  ", "…", "...", "exec_", "exec_…", "run_"] {
+            assert_eq!(refuse_empty(typed).unwrap_err().exit_code(), 2, "{typed:?}");
+        }
+        for typed in ["e", "exec_0", "billing", "…T"] {
+            refuse_empty(typed).unwrap();
+        }
+    }
 
     #[test]
     fn one_is_taken_none_and_several_are_errors() {

@@ -13,6 +13,7 @@ use crate::out::{self, Colour, Style, agent_mark, execution_mark, span};
 
 /// Asks why.
 pub(super) async fn run(asking: &Asking<'_>, args: &Why) -> Outcome<u8> {
+    resolve::refuse_empty(&args.id)?;
     let ask = |id: &str| format!("/api/v1/why/{}", encode(id));
     let body = match asking.client.get_json(&ask(&args.id)).await {
         Err(failure)

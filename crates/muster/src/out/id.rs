@@ -47,6 +47,19 @@ impl Pattern {
         }
     }
 
+    /// How many characters say which one it is: the noun and the gap do not.
+    pub(crate) fn said(&self) -> usize {
+        let (head, tail) = match self {
+            Pattern::Text(text) => (text.as_str(), ""),
+            Pattern::Short(head, tail) => (head.as_str(), tail.as_str()),
+        };
+        let head = ["exec_", "run_", "key_"]
+            .iter()
+            .find_map(|noun| head.strip_prefix(noun))
+            .unwrap_or(head);
+        head.chars().count() + tail.chars().count()
+    }
+
     /// Whether an id is meant.
     pub(crate) fn fits(&self, id: &str) -> bool {
         match self {
