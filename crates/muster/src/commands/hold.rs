@@ -50,16 +50,56 @@ pub(super) async fn unhold(asking: &Asking<'_>, args: &Unhold) -> Outcome<u8> {
         out::talk("still held");
         return Ok(0);
     }
+    let before = held(asking).await;
     let lifted = asking.client.post("/api/v1/unhold", &body).await?.json()?;
+    let after = held(asking).await;
     if asking.json {
         print_one("unhold", &lifted);
     } else {
-        out::data(&format!(
-            "lifted; {} go out as slots allow",
-            span::number(item::number(&lifted, &["executions"]).unwrap_or(0))
-        ));
+        let was = before.is_none_or(|held| is_held(&held, args.agent.as_deref()));
+        let go = span::number(item::number(&lifted, &["executions"]).unwrap_or(0));
+        out::data(&match (was, &args.agent) {
+            (true, _) => format!("lifted; {go} go out as slots allow"),
+            (false, Some(agent)) => format!("{agent} was not held"),
+            (false, None) => "there was no hold on all agents".to_owned(),
+        });
+        for line in after.iter().flat_map(still_held) {
+            out::talk(&line);
+        }
     }
     Ok(0)
+}
+
+/// What is held; `None` when this key may not know.
+async fn held(asking: &Asking<'_>) -> Option<Value> {
+    asking.client.get_json("/api/v1/hold").await.ok()
+}
+
+fn held_agents(held: &Value) -> Vec<&str> {
+    let agents = held.get("agents").and_then(Value::as_array);
+    agents
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+fn is_held(held: &Value, agent: Option<&str>) -> bool {
+    match agent {
+        Some(agent) => held_agents(held).contains(&agent),
+        None => held["held"] == true,
+    }
+}
+
+/// What stays held, with the command that lifts it.
+fn still_held(held: &Value) -> Vec<String> {
+    let all = (held["held"] == true)
+        .then(|| "everything is still held; lift it: muster unhold".to_owned());
+    let agents = held_agents(held).into_iter().map(|agent| {
+        let agent = out::clean(agent);
+        format!("{agent} is still held; lift it: muster unhold {agent}")
+    });
+    all.into_iter().chain(agents).collect()
 }
 
 fn consequence(would: &Value) -> String {
@@ -86,6 +126,21 @@ fn consequence(would: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stays_held_is_said_with_the_command() {
+        let held = json!({"held": false, "agents": ["billing"], "queued": []});
+        assert!(!is_held(&held, None) && is_held(&held, Some("billing")));
+        assert_eq!(
+            still_held(&held),
+            ["billing is still held; lift it: muster unhold billing"]
+        );
+        assert_eq!(
+            still_held(&json!({"held": true, "agents": []})),
+            ["everything is still held; lift it: muster unhold"]
+        );
+        assert!(still_held(&json!({"held": false, "agents": []})).is_empty());
+    }
 
     #[test]
     fn the_consequence_names_each_agent() {
