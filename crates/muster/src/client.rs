@@ -65,16 +65,38 @@ impl Client {
         } else {
             format!("http://{server}")
         };
-        let base: Uri = text.trim_end_matches('/').parse().map_err(|_| {
-            Failure::new(Category::Validation, format!("{server:?} is no address"))
-                .hint("write it like http://127.0.0.1:8080")
-        })?;
-        if base.scheme_str() != Some("http") {
+        let (scheme, rest) = text.split_once("://").unwrap_or_default();
+        if scheme.eq_ignore_ascii_case("https") {
             return Err(Failure::new(
                 Category::NotSupported,
                 format!("{server}: this build speaks plain http only"),
             )
             .hint("reach a remote plane through a tunnel: ssh -L 8080:127.0.0.1:8080 HOST"));
+        }
+        let wrong = |why: &str| {
+            Failure::new(Category::Validation, format!("{server:?} {why}"))
+                .hint("write it like http://127.0.0.1:8080")
+        };
+        if !scheme.eq_ignore_ascii_case("http") {
+            return Err(wrong(
+                "is no address of a plane: it must begin with http://",
+            ));
+        }
+        if rest.is_empty() || rest.starts_with(['/', ':', '?', '#']) {
+            return Err(wrong("names no host"));
+        }
+        let base: Uri = text
+            .trim_end_matches('/')
+            .parse()
+            .map_err(|_| wrong("is no address"))?;
+        if let Some(key) = &key
+            && http::HeaderValue::from_str(key).is_err()
+        {
+            return Err(Failure::new(
+                Category::Validation,
+                "MUSTER_API_KEY holds a character that no key has, such as a line's end",
+            )
+            .hint("set it to the key alone, on one line"));
         }
         Ok(Self {
             base,
@@ -438,6 +460,29 @@ mod tests {
             assert_eq!(events[0].data, "{\"a\":\n1}");
             assert_eq!(events[1].data, "x");
         }
+    }
+
+    #[test]
+    fn a_wrong_address_and_a_wrong_key_are_refused_for_what_they_are() {
+        for (server, code, says) in [
+            ("http://", 2, "names no host"),
+            ("http://:80", 2, "names no host"),
+            ("", 2, "names no host"),
+            ("ftp://x", 2, "it must begin with http://"),
+            ("https://x", 3, "plain http only"),
+            ("http://x y", 2, "is no address"),
+        ] {
+            let failure = Client::new(server, None).unwrap_err();
+            assert_eq!(failure.exit_code(), code, "{server}");
+            assert!(failure.body.message.contains(says), "{failure:?}");
+        }
+        for server in ["http://x", "x:80", "[::1]:80", "HTTP://x/base/"] {
+            Client::new(server, None).unwrap();
+        }
+        let failure = Client::new("x", Some("mk_canary\nmk_other".into())).unwrap_err();
+        assert_eq!(failure.exit_code(), 2);
+        assert!(failure.body.message.contains("MUSTER_API_KEY"));
+        assert!(!format!("{failure:?}").contains("canary"));
     }
 
     #[test]

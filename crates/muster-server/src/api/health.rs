@@ -210,7 +210,7 @@ async fn health(State(app): State<App>) -> Json<Health> {
     let hold = hold(&app, &mut problems).await;
     if quarantined > 0 {
         problems.push(format!(
-            "{quarantined} things are set aside; see `muster quarantine`"
+            "{quarantined} things are set aside; see `muster quarantine list`"
         ));
     }
     let draining = phase >= LifePhase::Leaving;

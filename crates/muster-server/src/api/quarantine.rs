@@ -135,5 +135,5 @@ async fn drop_item(
 }
 
 fn nothing_there() -> Problem {
-    Problem::not_found("nothing of that id is set aside; see `muster quarantine`")
+    Problem::not_found("nothing of that id is set aside; see `muster quarantine list`")
 }

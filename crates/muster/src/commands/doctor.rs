@@ -1,7 +1,7 @@
 //! `muster doctor`: looks at the plane and at this machine, one line a check, with what to do.
-//! Exit code 0 when nothing failed; warnings do not fail.
+//! Exit code 0 when nothing failed, else that of the first failure; warnings do not fail.
 
-use muster_wire::Timestamp;
+use muster_wire::{Category, Timestamp};
 use serde_json::{Value, json};
 
 use super::list::Listed;
@@ -19,7 +19,8 @@ const SKEW_MS_MAX: i64 = 2_000;
 enum Verdict {
     Fine,
     Warn,
-    Failed,
+    /// With the exit code of what failed.
+    Failed(u8),
     Unknown,
 }
 
@@ -50,7 +51,7 @@ impl Check {
 /// Checks everything that can be looked at.
 pub(super) async fn run(asking: &Asking<'_>) -> Outcome<u8> {
     let checks = look(asking).await;
-    let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
+    let code = exit_code(&checks);
     if asking.json {
         let items: Vec<Value> = checks.iter().map(as_json).collect();
         let all = json!({
@@ -65,7 +66,17 @@ pub(super) async fn run(asking: &Asking<'_>) -> Outcome<u8> {
             out::data_raw(&text_of(&asking.look.data, check));
         }
     }
-    Ok(u8::from(failed))
+    Ok(code)
+}
+
+fn exit_code(checks: &[Check]) -> u8 {
+    checks
+        .iter()
+        .find_map(|check| match check.verdict {
+            Verdict::Failed(code) => Some(code),
+            _ => None,
+        })
+        .unwrap_or(0)
 }
 
 async fn look(asking: &Asking<'_>) -> Vec<Check> {
@@ -74,11 +85,12 @@ async fn look(asking: &Asking<'_>) -> Vec<Check> {
     let answer = match asking.client.get("/healthz").await {
         Ok(answer) => answer,
         Err(failure) => {
+            let code = failure.exit_code();
             let mut seen = failure.body.message;
             for line in failure.evidence {
                 seen += &format!("; {line}");
             }
-            let mut found = check("plane", Verdict::Failed, seen);
+            let mut found = check("plane", Verdict::Failed(code), seen);
             found.hint = failure.hint;
             return vec![found];
         }
@@ -91,8 +103,12 @@ async fn look(asking: &Asking<'_>) -> Vec<Check> {
     checks.extend(clock(answer.date.as_deref(), before));
     checks.push(match asking.client.get("/readyz").await {
         Ok(_) => check("ready", Verdict::Fine, "takes new work"),
-        Err(failure) => check("ready", Verdict::Failed, failure.body.message)
-            .hint("it starts, stops, or its store is stuck: see its log"),
+        Err(failure) => check(
+            "ready",
+            Verdict::Failed(failure.exit_code()),
+            failure.body.message,
+        )
+        .hint("it starts, stops, or its store is stuck: see its log"),
     });
     match asking.client.get_json("/api/v1/system").await {
         Ok(system) => {
@@ -100,6 +116,14 @@ async fn look(asking: &Asking<'_>) -> Vec<Check> {
             checks.push(room(&system));
             checks.push(files(&system));
         }
+        Err(failure) if failure.body.error_category == Category::Unauthenticated => checks.push(
+            check(
+                "key",
+                Verdict::Failed(failure.exit_code()),
+                failure.body.message,
+            )
+            .hint(failure.hint.unwrap_or_default()),
+        ),
         Err(failure) => checks.push(
             check("system", Verdict::Unknown, failure.body.message)
                 .hint("a key with the scope read is needed beyond loopback: MUSTER_API_KEY"),
@@ -257,7 +281,7 @@ fn text_of(style: &Style, check: &Check) -> String {
     let (shape, word, colour) = match check.verdict {
         Verdict::Fine => ("✓", "ok", Colour::Green),
         Verdict::Warn => ("⚠", "warn", Colour::Yellow),
-        Verdict::Failed => ("✕", "fail", Colour::Red),
+        Verdict::Failed(_) => ("✕", "fail", Colour::Red),
         Verdict::Unknown => ("?", "?", Colour::Dim),
     };
     let mark = style.paint(colour, if style.unicode { shape } else { word });
@@ -273,7 +297,7 @@ fn as_json(check: &Check) -> Value {
     let word = match check.verdict {
         Verdict::Fine => "ok",
         Verdict::Warn => "warn",
-        Verdict::Failed => "fail",
+        Verdict::Failed(_) => "fail",
         Verdict::Unknown => "unknown",
     };
     json!({"check": check.name, "state": word, "seen": check.seen, "hint": check.hint})

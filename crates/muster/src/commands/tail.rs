@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use muster_wire::Category;
 use serde_json::Value;
 
 use super::executions::shown_id;
@@ -64,7 +65,14 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
         if let Err(failure) = ended {
             // A plane that was never there, or does not like the question, is an error.
             if !began || failure.body.error_category.http_status() != 503 {
-                return Err(failure);
+                let wrong = failure.body.error_category == Category::Validation
+                    && failure.body.message.contains("cursor");
+                return Err(match wrong {
+                    true => failure.hint(
+                        "where a cursor comes from: a `muster tail` that is stopped prints its last one, and in the HTTP API it is the id of an event",
+                    ),
+                    false => failure,
+                });
             }
             out::talk(&format!("{}; trying again", failure.body.message));
         }

@@ -194,9 +194,87 @@ fn exit_codes_are_those_of_the_categories() {
             assert!(output.stdout.is_empty());
         }
     }
+    for (arguments, says) in [
+        (&["cancel", ""][..], "the id is empty"),
+        (&["cancel", "…"], "the id is empty"),
+        (&["cancel", "exec_01"], "too short"),
+        (&["cancel", "", "--tree"], "the id is empty"),
+        (
+            &["cancel", "run_01KB6E7M9Q"],
+            "muster cancel run_01KB6E7M9Q --tree",
+        ),
+        (&["why", ""], "the id is empty"),
+        (&["executions", "show", ""], "the id is empty"),
+        (&["runs", "show", ""], "the id is empty"),
+        (&["agents", "show", ""], "the id is empty"),
+        (&["keys", "revoke", ""], "the id is empty"),
+        (&["quarantine", "show", ""], "the id is empty"),
+        (&["tail", "--from", "1200"], "where a cursor comes from"),
+        (
+            &["completions", "bash", "--server", "x"],
+            "names a plane to ask",
+        ),
+    ] {
+        let output = plane.ask(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            stderr(&output).contains(says),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
     let output = plane.ask(&["call", "no.one", "--json"]);
     let body: Value = serde_json::from_str(&stderr(&output)).unwrap();
     assert_eq!(body["error_category"], "target_not_found");
+}
+
+#[test]
+fn doctor_exits_by_what_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut plane = Plane::start(dir.path(), "127.0.0.1:0");
+    let with_key = |key: &str| {
+        muster(dir.path())
+            .args(["doctor", "--server", &plane.address])
+            .env("MUSTER_API_KEY", key)
+            .output()
+            .unwrap()
+    };
+    let mistyped = with_key("mk_mistyped");
+    assert_eq!(mistyped.status.code(), Some(77), "{}", stdout(&mistyped));
+    let broken = with_key("mk_canary\nmk_other");
+    assert_eq!(broken.status.code(), Some(2));
+    assert!(stderr(&broken).contains("MUSTER_API_KEY"));
+    assert!(!stderr(&broken).contains("canary"));
+
+    plane.process.signal(Signal::TERM);
+    plane.process.end();
+    assert_eq!(plane.ask(&["doctor"]).status.code(), Some(75));
+}
+
+#[test]
+fn an_unhold_says_what_stays_held() {
+    let dir = tempfile::tempdir().unwrap();
+    let plane = Plane::start(dir.path(), "127.0.0.1:0");
+    let agent = example_agent(dir.path(), &plane.address);
+    until("the agent is held", || {
+        plane
+            .ask(&["hold", "hello", "--reason", "a test"])
+            .status
+            .success()
+            .then_some(())
+    });
+    let lifted = plane.ask(&["unhold", "--yes"]);
+    assert!(lifted.status.success(), "{}", stderr(&lifted));
+    assert_eq!(stdout(&lifted), "there was no hold on all agents\n");
+    assert!(
+        stderr(&lifted).contains("hello is still held; lift it: muster unhold hello"),
+        "{}",
+        stderr(&lifted)
+    );
+    let lifted = plane.ask(&["unhold", "hello", "--yes"]);
+    assert_eq!(stdout(&lifted), "lifted; 0 go out as slots allow\n");
+    assert_eq!(stderr(&lifted), "");
+    drop(agent);
 }
 
 #[test]
