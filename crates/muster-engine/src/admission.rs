@@ -260,7 +260,8 @@ impl Engine {
         let Some(owner) = self.agents.get_mut(&agent) else {
             return;
         };
-        let enqueued = owner.queue.enqueue(key, id, &run, window);
+        let joined = (submission.run_claimed || execution.row.parent.is_some()).then_some(&run);
+        let enqueued = owner.queue.enqueue(key, id, joined, window);
         let position = owner.queue.position(&key, now);
         let mut receipt = self.receipt(now, &execution, false);
         receipt.position = Some(position);

@@ -99,22 +99,25 @@ impl Queue {
         }
     }
 
-    /// Counts a new stored entry. Says whether its execution belongs in memory, and which one
+    /// Counts a new stored entry. `run` is named when others may join it; the turn of a run of
+    /// one is nobody's concern. Says whether its execution belongs in memory, and which one
     /// must leave it.
     pub(crate) fn enqueue(
         &mut self,
         key: QueueKey,
         id: ExecutionId,
-        run: &RunId,
+        run: Option<&RunId>,
         window_max: usize,
     ) -> Enqueued {
         let complete = self.window.len() as u64 == self.stored && !self.loading;
         *self.counts.entry((key.class, key.turn)).or_default() += 1;
         self.stored += 1;
-        if self.turns.len() >= TURNS_MAX {
-            self.turns.clear();
+        if let Some(run) = run {
+            if self.turns.len() >= TURNS_MAX {
+                self.turns.clear();
+            }
+            self.turns.insert(run.clone(), key.turn);
         }
-        self.turns.insert(run.clone(), key.turn);
         if self.loading {
             self.aside.push((key, id));
             return Enqueued {
@@ -387,9 +390,9 @@ mod tests {
     fn the_window_stays_a_prefix_and_later_entries_stay_in_the_store() {
         let mut queue = Queue::default();
         for n in 0..3 {
-            assert!(queue.enqueue(key(1, n), id(n), &run(n), 3).keep);
+            assert!(queue.enqueue(key(1, n), id(n), Some(&run(n)), 3).keep);
         }
-        assert!(!queue.enqueue(key(1, 3), id(3), &run(3), 3).keep);
+        assert!(!queue.enqueue(key(1, 3), id(3), Some(&run(3)), 3).keep);
         let earlier = queue.enqueue(
             QueueKey {
                 class: 0,
@@ -397,7 +400,7 @@ mod tests {
                 seq: 4,
             },
             id(4),
-            &run(4),
+            Some(&run(4)),
             3,
         );
         assert_eq!(
@@ -438,12 +441,12 @@ mod tests {
                         seq: 9
                     },
                     id(9),
-                    &run(9),
+                    Some(&run(9)),
                     2
                 )
                 .keep
         );
-        assert!(queue.enqueue(key(7, 10), id(10), &run(10), 2).keep);
+        assert!(queue.enqueue(key(7, 10), id(10), Some(&run(10)), 2).keep);
         let leaving = queue.loaded(vec![(key(1, 1), id(1)), (key(1, 2), id(2))], false, 2);
         assert_eq!(
             queue.next(),
@@ -464,7 +467,7 @@ mod tests {
     fn positions_are_exact_until_a_thousand() {
         let mut queue = Queue::default();
         for n in 0..10 {
-            queue.enqueue(key(n, n), id(n), &run(1), 4);
+            queue.enqueue(key(n, n), id(n), Some(&run(1)), 4);
         }
         assert_eq!(queue.position(&key(0, 0), Timestamp(0)).ahead, 0);
         assert_eq!(queue.position(&key(9, 9), Timestamp(0)).ahead, 9);

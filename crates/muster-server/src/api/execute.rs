@@ -66,6 +66,8 @@ async fn execute_sync(
     )?;
     let webhook_asked = call.webhook_asked;
     let minted = call.submission.execution.clone();
+    // The wait may be long: the head's buffer is not kept for it.
+    drop(headers);
     match submit(&app, call, held).await? {
         Reply::Ended(view) => {
             let view = show::with_payloads(&app, view).await?;

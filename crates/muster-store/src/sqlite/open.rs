@@ -26,7 +26,7 @@ pub(super) const LOGS_FILE: &str = "logs.db";
 
 const DECISIONS: Tuning = Tuning {
     page_size: 4096,
-    cache_kib: 64 << 10,
+    cache_kib: 12 << 10,
     checkpoint_pages: 2000,
 };
 const PAYLOADS: Tuning = Tuning {
