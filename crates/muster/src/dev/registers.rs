@@ -47,7 +47,7 @@ pub(super) async fn look(
                         && before != name
                     {
                         say(&format!(
-                            "agent | it was {} and is {} now; calls to the old name find nobody",
+                            "agent | it was {} and is {} now: nothing runs under the old name",
                             clean(&before),
                             clean(&name),
                         ));
