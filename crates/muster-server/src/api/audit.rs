@@ -21,6 +21,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// How much of the audit log.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// At most so many lines; 100 when absent, 1,000 at most.
     limit: Option<usize>,

@@ -87,7 +87,8 @@ pub(crate) fn check_depth(json: &[u8]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A query string of one shape. Unknown names are ignored, as the SDK may send more.
+/// A query string of one shape. Unknown names are ignored where the SDK may send more; lists of
+/// people's own deny them, and the refusal names the known ones.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: serde::de::DeserializeOwned, S: Send + Sync> axum::extract::FromRequestParts<S>
@@ -124,6 +125,16 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for PathText {
 
 /// A message about a query without its values.
 fn plain(text: &str) -> String {
+    if let Some((_, unknown)) = text.split_once("unknown field `") {
+        let (name, known) = unknown.split_once("`, expected ").unwrap_or_default();
+        let known = known.trim_start_matches("one of ").replace("` or `", ", ");
+        let known = known.replace('`', "");
+        return if name.len() <= 32 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            format!("there is no parameter {name}; known are {known}")
+        } else {
+            format!("one of its parameters is unknown; known are {known}")
+        };
+    }
     let field = text
         .split_once(": ")
         .map_or("", |(_, rest)| rest.split(':').next().unwrap_or(""));

@@ -31,6 +31,8 @@ struct CallBody<'a> {
     priority: Option<&'a RawValue>,
     #[serde(borrow)]
     deadline: Option<&'a RawValue>,
+    #[serde(borrow)]
+    on_parent_end: Option<&'a RawValue>,
 }
 
 /// A call that is well formed.
@@ -55,6 +57,7 @@ pub(crate) fn read(
 ) -> Result<Call, Problem> {
     let target = Target::parse(target).map_err(Problem::validation)?;
     let parsed = parse(body)?;
+    on_parent_end(parsed.on_parent_end)?;
     let input = input(body, parsed.input)?;
     let canonical = match parsed.input {
         Some(input) => json::canonical(input.get()),
@@ -203,6 +206,21 @@ fn priority(given: Option<&RawValue>) -> Result<Option<u8>, Problem> {
         Ok(class) if class <= 9 => Ok(Some(class)),
         _ => Err(Problem::validation(
             "priority must be a whole number from 0 (goes first) to 9",
+        )),
+    }
+}
+
+/// What becomes of a call when the one that made it ends: it goes on. Ending it too is not
+/// there yet, and somebody who asks for it must not believe it is.
+fn on_parent_end(given: Option<&RawValue>) -> Result<(), Problem> {
+    let Some(given) = given else {
+        return Ok(());
+    };
+    match serde_json::from_str::<String>(given.get()).as_deref() {
+        Ok("detach") => Ok(()),
+        Ok("cancel") => Err(Problem::not_supported("on_parent_end \"cancel\"")),
+        _ => Err(Problem::validation(
+            "on_parent_end must be \"detach\": the call goes on when the one that made it ends",
         )),
     }
 }

@@ -95,7 +95,7 @@ async fn status(
         Reply::UnknownExecution => Err(show::unknown_execution(&execution)),
         Reply::WrongAttempt => Err(Problem::new(
             Category::WrongAttempt,
-            "this does not come from the execution's live attempt: send the id that came as X-Execution-ID",
+            "this does not come from the execution's live attempt: send the id that came as X-Execution-ID, whole, in the path",
         )
         .execution(execution.as_str())),
         Reply::Refused(refusal) => Err(refusal.into()),

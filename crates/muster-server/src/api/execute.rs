@@ -36,7 +36,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(
     post, path = "/api/v1/execute/{target}", tag = "calls",
     params(("target" = String, Path, description = "agent.function")),
-    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?}"),
+    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\"}"),
     responses(
         (status = 200, description = "It ended well", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),
@@ -100,7 +100,7 @@ async fn execute_sync(
 #[utoipa::path(
     post, path = "/api/v1/execute/async/{target}", tag = "calls",
     params(("target" = String, Path, description = "agent.function")),
-    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?}"),
+    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\"}"),
     responses(
         (status = 202, description = "Accepted and stored", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),

@@ -46,6 +46,7 @@ async fn one(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
 
 /// What a list may be narrowed to.
 #[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
 struct Filter {
     status: Option<String>,
     agent: Option<String>,

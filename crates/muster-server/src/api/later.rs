@@ -33,6 +33,7 @@ pub(crate) const LATER: &[(&str, &str)] = &[
     ("/api/v1/nodes/{id}/actions/{action}", "node actions"),
     ("/api/v1/reasoners/{target}", "the legacy call route"),
     ("/api/v1/skills/{target}", "the legacy call route"),
+    ("/api/v1/sessions", "sessions"),
     ("/api/v1/sessions/{*rest}", "sessions"),
     ("/api/v1/triggers", "triggers"),
     ("/api/v1/triggers/{*rest}", "triggers"),

@@ -42,7 +42,9 @@ mod workflow;
 pub mod write;
 
 use axum::Router;
-use axum::response::{IntoResponse, Response};
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Redirect, Response};
 use muster_wire::Category;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -105,7 +107,15 @@ pub fn service(app: App) -> Router {
         .with_state(app)
 }
 
-async fn unknown_route(uri: http::Uri) -> Response {
+async fn unknown_route(method: http::Method, uri: http::Uri, headers: HeaderMap) -> Response {
+    // A person with a browser; a program asks for something else.
+    let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|text| text.contains("text/html"));
+    if uri.path() == "/"
+        && method == http::Method::GET
+        && headers.get_all(ACCEPT).iter().any(accepts)
+    {
+        return Redirect::to("/docs").into_response();
+    }
     Problem::not_found(format!("there is no route {}; see /docs", uri.path())).into_response()
 }
 

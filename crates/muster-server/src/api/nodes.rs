@@ -227,6 +227,7 @@ async fn shutdown(
 }
 
 #[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
 struct Listed {
     limit: Option<usize>,
     cursor: Option<String>,

@@ -41,10 +41,10 @@ impl Problem {
     pub fn not_supported(what: &str) -> Self {
         let mut problem = Self::new(
             Category::NotSupported,
-            format!("{what} is not supported by this plane; see docs/migrating-from-agentfield.md"),
+            format!("{what} is not supported by this plane; see docs/agentfield.md"),
         );
         problem.body.details = Some(serde_json::json!({
-            "link": "docs/migrating-from-agentfield.md"
+            "link": "docs/agentfield.md"
         }));
         problem
     }

@@ -29,6 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// How much of the quarantine.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// At most so many; 100 when absent, 1,000 at most.
     limit: Option<usize>,

@@ -2,7 +2,7 @@
 //! body itself is kept as it came.
 
 use std::borrow::Cow;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::Uri;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::body;
 use super::problem::Problem;
-use crate::dispatch::address::DialRules;
+use crate::dispatch::address::{self, DialRules};
 
 /// Functions of one agent.
 const FUNCTIONS_MAX: usize = 2_000;
@@ -174,6 +174,13 @@ fn check_url(text: &str) -> Result<&str, Problem> {
     {
         return Err(wrong("must not carry credentials"));
     }
+    if let Some(authority) = uri.authority() {
+        let port = authority.as_str().get(host.len()..).unwrap_or_default();
+        let port = port.strip_prefix(':').map(str::parse::<u16>);
+        if matches!(port, Some(Err(_) | Ok(0))) {
+            return Err(wrong("the port must be a number from 1 to 65535"));
+        }
+    }
     if uri.query().is_some() || text.contains('#') {
         return Err(wrong("must have no query and no fragment"));
     }
@@ -193,14 +200,17 @@ pub(crate) fn check_address(
     let uri: Uri = base_url
         .parse()
         .map_err(|_| Problem::validation("base_url: no address"))?;
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    let host = uri.host().unwrap_or_default();
     let https = uri.scheme_str() == Some("https");
     let port = uri.port_u16().unwrap_or(if https { 443 } else { 80 });
-    let ip = match host.parse::<IpAddr>() {
-        Ok(ip) => ip,
-        Err(_) if host.eq_ignore_ascii_case("localhost") => IpAddr::from([127, 0, 0, 1]),
+    let Some(ip) = address::literal(host) else {
+        if address::is_numeric(host) {
+            return Err(Problem::validation(
+                "base_url: the host is a number and no address",
+            ));
+        }
         // Names are resolved and checked when they are dialled.
-        Err(_) => return Ok(()),
+        return Ok(());
     };
     rules
         .check(SocketAddr::new(ip, port))

@@ -25,6 +25,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 }
 
 #[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
 struct Filter {
     status: Option<String>,
     agent: Option<String>,
@@ -90,6 +91,7 @@ async fn one(State(app): State<App>, caller: Caller, PathText(run): PathText) ->
 }
 
 #[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
 struct Steps {
     limit: Option<usize>,
     cursor: Option<String>,

@@ -52,6 +52,7 @@ impl DialRules {
             return Err(format!("{ip} is {what}, which the plane never dials"));
         }
         if self.is_own(ip, address.port()) {
+            let address = SocketAddr::new(ip, address.port());
             return Err(format!("{address} is the plane itself"));
         }
         if self.deny.iter().any(|network| network.contains(ip)) {
@@ -69,6 +70,47 @@ impl DialRules {
                 && (plain(own.ip()) == ip || (own.ip().is_unspecified() && ip.is_loopback()))
         })
     }
+}
+
+/// The address that a host is as it stands, in any spelling that resolvers take: `127.1`,
+/// `2130706433` and `0x7f.1` are `127.0.0.1`. `None` for a name.
+pub(crate) fn literal(host: &str) -> Option<IpAddr> {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    if let Ok(ip) = host.trim_matches(['[', ']']).parse() {
+        return Some(ip);
+    }
+    if host.eq_ignore_ascii_case("localhost") {
+        return Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    }
+    let numbers: Vec<u64> = host.split('.').map(number).collect::<Option<_>>()?;
+    let (last, first) = numbers.split_last()?;
+    let places = u32::try_from(4usize.checked_sub(first.len())?).ok()?;
+    if *last >= 256u64.checked_pow(places)? || first.iter().any(|part| *part > 255) {
+        return None;
+    }
+    let first = first.iter().zip([24, 16, 8]);
+    let whole = first.fold(*last, |whole, (part, shift)| whole | (part << shift));
+    u32::try_from(whole)
+        .ok()
+        .map(|whole| Ipv4Addr::from(whole).into())
+}
+
+/// Whether a host is made of numbers: no name, so an address or a mistake.
+pub(crate) fn is_numeric(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let last = host.rsplit('.').next().unwrap_or("");
+    number(last).is_some() || (!last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// One part of an address: decimal, octal after a 0, hexadecimal after 0x.
+fn number(part: &str) -> Option<u64> {
+    let (digits, radix) = match part.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&part[2..], 16),
+        [b'0', _, ..] => (&part[1..], 8),
+        _ => (part, 10),
+    };
+    let plain = digits.bytes().all(|b| b.is_ascii_alphanumeric());
+    plain.then(|| u64::from_str_radix(digits, radix).ok())?
 }
 
 impl Network {
@@ -174,6 +216,46 @@ mod tests {
         for fine in ["127.0.0.1:8001", "10.1.2.3:80", "8.8.8.8:443", "[::1]:8001"] {
             rules.check(fine.parse().unwrap()).unwrap();
         }
+    }
+
+    #[test]
+    fn every_spelling_of_an_address_is_that_address() {
+        for (host, ip) in [
+            ("127.0.0.1", "127.0.0.1"),
+            ("127.0.0.1.", "127.0.0.1"),
+            ("127.1", "127.0.0.1"),
+            ("127.0.1", "127.0.0.1"),
+            ("2130706433", "127.0.0.1"),
+            ("0x7f000001", "127.0.0.1"),
+            ("0x7F.1", "127.0.0.1"),
+            ("0177.0.0.01", "127.0.0.1"),
+            ("10.65535", "10.0.255.255"),
+            ("0", "0.0.0.0"),
+            ("[::1]", "::1"),
+            ("LocalHost.", "127.0.0.1"),
+        ] {
+            assert_eq!(literal(host), Some(ip.parse().unwrap()), "{host}");
+        }
+        for name in [
+            "",
+            ".",
+            "a",
+            "1.2.3.4.5",
+            "256.1",
+            "127.1.65536",
+            "4294967296",
+            "0x",
+            "08",
+            "1..2",
+            "+1",
+            "a.1.example",
+            "127.0.0.1.nip.io",
+            "18446744073709551616",
+        ] {
+            assert_eq!(literal(name), None, "{name}");
+        }
+        assert!(is_numeric("256.1") && is_numeric("4294967296") && is_numeric("08"));
+        assert!(!is_numeric("a") && !is_numeric("1.example") && !is_numeric(""));
     }
 
     #[test]

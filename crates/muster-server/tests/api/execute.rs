@@ -291,3 +291,23 @@ async fn a_webhook_does_not_refuse_and_is_said_not_to_be_there() {
     assert_eq!(answer["webhook_registered"], false);
     assert!(answer["webhook_error"].is_string());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_becomes_of_a_call_when_its_parent_ends_is_not_taken_lightly() {
+    let plane = TestPlane::start().await;
+    let agent = FakeAgent::start(&plane, "a").await;
+    for path in ["/api/v1/execute/a.echo", "/api/v1/execute/async/a.echo"] {
+        let with = |word: serde_json::Value| json!({"input": {}, "on_parent_end": word});
+        let answer = plane.client.post(path, &with(json!("cancel"))).await;
+        answer.is_problem(501, "not_supported");
+        for bad in [json!("abandon"), json!(5), json!({})] {
+            let answer = plane.client.post(path, &with(bad)).await;
+            answer.is_problem(400, "validation");
+        }
+        for fine in [json!("detach"), json!(null)] {
+            let answer = plane.client.post(path, &with(fine)).await;
+            assert!(answer.status.is_success(), "{}", answer.json());
+        }
+    }
+    assert_eq!(agent.until_seen(4).await.len(), 4);
+}

@@ -153,3 +153,23 @@ async fn an_old_execution_is_read_from_the_store() {
         "{failed}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parameter_that_a_list_does_not_know_is_named_and_not_ignored() {
+    let plane = TestPlane::start().await;
+    for path in [
+        "/api/v1/executions",
+        "/api/v1/runs",
+        "/api/v1/runs/r/steps",
+        "/api/v1/nodes",
+    ] {
+        let asked = format!("{path}?limit=3&stauts=failed");
+        let problem = plane.client.get(&asked).await.is_problem(400, "validation");
+        let message = problem["message"].as_str().unwrap();
+        assert!(message.contains("no parameter stauts"), "{message}");
+        assert!(message.contains("limit, cursor"), "{message}");
+        let asked = format!("{path}?%3Cb%3E=secret");
+        let problem = plane.client.get(&asked).await.is_problem(400, "validation");
+        assert!(!problem.to_string().contains("<b>"), "{problem}");
+    }
+}

@@ -21,10 +21,29 @@ async fn what_is_not_there_is_said_in_the_one_shape() {
         "/api/v1/executions/e/restart",
         "/api/v1/agents/a/executions/e/request-approval",
         "/api/v1/nodes/register-serverless",
+        "/api/v1/sessions",
+        "/api/v1/sessions/s/memory",
         "/mcp",
         "/v1/agents",
     ] {
         let answer = plane.client.send(Method::POST, path, &owner, "{}").await;
-        answer.is_problem(501, "not_supported");
+        let problem = answer.is_problem(501, "not_supported");
+        let link = problem["details"]["link"].as_str().unwrap();
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        assert!(std::path::Path::new(root).join(link).is_file(), "{link}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_at_the_root_is_sent_to_the_documents() {
+    let plane = TestPlane::start().await;
+    let browser = [("accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")];
+    let answer = plane.client.send(Method::GET, "/", &browser, "").await;
+    assert_eq!(answer.status, 303);
+    assert_eq!(answer.header("location"), Some("/docs"));
+    let program = [("accept", "application/json")];
+    let answer = plane.client.send(Method::GET, "/", &program, "").await;
+    answer.is_problem(404, "not_found");
+    let answer = plane.client.send(Method::GET, "/x", &browser, "").await;
+    answer.is_problem(404, "not_found");
 }

@@ -49,6 +49,14 @@ async fn malformed_registrations_and_forbidden_addresses_are_refused() {
         json!({"base_url": "file:///etc/passwd"}),
         json!({"base_url": own}),
         json!({"base_url": "http://224.0.0.1:80"}),
+        json!({"base_url": "http://0xa9.254.43518/"}),
+        json!({"base_url": "http://2852039166/"}),
+        json!({"base_url": "http://0:9"}),
+        json!({"base_url": "http://127.0.0.1:70000"}),
+        json!({"base_url": "http://127.0.0.1:0"}),
+        json!({"base_url": "http://agent:"}),
+        json!({"base_url": "http://[::1]:x"}),
+        json!({"base_url": "http://300.0.0.1:9"}),
         json!({"reasoners": [{"id": "a b"}]}),
         json!({"reasoners": 5}),
         json!({"instance_id": "a b"}),
@@ -120,4 +128,26 @@ async fn after_a_goodbye_calls_fail_fast_and_callbacks_are_taken() {
     assert_eq!(plane.execution(&id).await["status"], "succeeded");
     let nobody = plane.client.post("/api/v1/nodes/b/shutdown", &body).await;
     nobody.is_problem(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_planes_own_address_is_refused_in_every_spelling_with_the_same_sentence() {
+    let plane = TestPlane::start().await;
+    let port = plane.running.address.port();
+    let sentence = format!("base_url: 127.0.0.1:{port} is the plane itself");
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f.0.0.1",
+        "0177.1",
+        "localhost",
+        "localhost.",
+        "[::ffff:127.0.0.1]",
+    ] {
+        let body = json!({"id": "x", "base_url": format!("http://{host}:{port}"), "reasoners": []});
+        let answer = plane.client.post("/api/v1/nodes/register", &body).await;
+        let problem = answer.is_problem(400, "validation");
+        assert_eq!(problem["message"], sentence, "{host}");
+    }
 }
