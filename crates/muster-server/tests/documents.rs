@@ -31,7 +31,8 @@ fn openapi_json_is_what_the_routes_say() {
 fn the_page_of_metrics_is_what_the_plane_counts() {
     let mut page = String::from(
         "# Metrics\n\n\
-         `GET /metrics` answers in Prometheus' text format. Counters and histograms are kept from the start; \
+         `GET /metrics` answers in Prometheus' text format. Counters and histograms start at 0 with \
+         the process, so what ended may have been started, and counted, before a restart; \
          gauges of agents, the store, duties and the process are read when somebody scrapes, and are absent \
          when they cannot be read. No label carries an execution id; `agent` is the only one that agents \
          choose: ",

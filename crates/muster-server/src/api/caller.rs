@@ -51,6 +51,12 @@ impl Caller {
         !self.grants.only_own_results() || *self.principal == *principal
     }
 
+    /// Whether it may stop what others called: not one who sees only its own, unless it
+    /// operates the plane.
+    pub fn stops_all(&self) -> bool {
+        !self.grants.only_own_results() || self.may(Need::Operate)
+    }
+
     /// For a registration: like [`Caller::must_be`], and a worker's key is bound to the agent
     /// it first registers as.
     ///

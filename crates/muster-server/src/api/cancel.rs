@@ -52,6 +52,12 @@ async fn cancel(
 ) -> Answer {
     let execution = show::execution_id(&id)?;
     let reason = reason(&body)?;
+    if !caller.stops_all() {
+        show::find(&app, &execution)
+            .await?
+            .filter(|view| caller.sees(&view.row.principal))
+            .ok_or_else(|| show::unknown_execution(&execution))?;
+    }
     let (id, by) = (execution.clone(), caller.principal.clone());
     let make = |waiter| {
         Event::CancelRequested(Box::new(Cancel {
@@ -98,6 +104,13 @@ async fn cancel_tree(
 ) -> Answer {
     let run = RunId::parse(&run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
     let reason = reason(&body)?;
+    if !caller.stops_all() {
+        let wanted = run.clone();
+        app.blocking(move |stores| stores.decisions.run(&wanted))
+            .await?
+            .filter(|found| caller.sees(&found.root.principal))
+            .ok_or_else(|| unknown_run(&run))?;
+    }
     let (id, by) = (run.clone(), caller.principal.clone());
     let make = |waiter| {
         Event::TreeCancelRequested(Box::new(TreeCancel {
@@ -118,12 +131,16 @@ async fn cancel_tree(
             Category::Conflict,
             format!("the run has ended already: {status}"),
         )),
-        Reply::UnknownRun => Err(Problem::not_found(format!("there is no run {run}"))),
+        Reply::UnknownRun => Err(unknown_run(&run)),
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(Problem::internal(&format!(
             "a cancel was answered {other:?}"
         ))),
     }
+}
+
+fn unknown_run(run: &RunId) -> Problem {
+    Problem::not_found(format!("there is no run {run}"))
 }
 
 fn cancelled(writer: &mut Writer, ended: &[ExecutionId], told: u32) -> Response {

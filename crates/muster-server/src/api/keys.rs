@@ -10,7 +10,7 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
 use muster_store::annex::{AuditRow, KeyRecord};
 use muster_wire::id::check_id;
-use muster_wire::{Category, Timestamp};
+use muster_wire::{Category, Timestamp, mint};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -20,7 +20,7 @@ use crate::api::body::{self, PathText, RawBody};
 use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
-use crate::auth::{KeyText, Scope};
+use crate::auth::{Grants, KeyText, Need, Scope};
 
 /// The longest life a key may be given, and the longest overlap of a rotation.
 const SECONDS_MAX: u64 = 10 * 365 * 86_400;
@@ -112,7 +112,9 @@ struct NewKey {
     name: String,
     /// `admin`, `operate`, `read`, `call`, `agent`, `agent:ID`, `worker:ID`.
     scopes: Vec<String>,
-    /// Who it stands for: agent ids belong to principals. Whoever makes it, when absent.
+    /// Who it stands for: agent ids belong to principals. When absent it is whoever makes it;
+    /// for a key that may call and neither read nor be an agent it is a new one, so that it
+    /// sees only its own calls.
     #[serde(default)]
     principal: Option<String>,
     /// After so many seconds it is no longer taken.
@@ -171,6 +173,9 @@ async fn create(
             check_id(&principal).map_err(|e| Problem::validation(format!("principal: {e}")))?;
             principal
         }
+        // One who sees only what is its own is somebody of its own: otherwise it would see all
+        // that its maker called.
+        None if is_own_caller(&scopes) => mint("caller"),
         None => caller.principal.to_string(),
     };
     let now = app.clock.now();
@@ -292,6 +297,12 @@ fn made(status: StatusCode, key: &KeyText, record: &KeyRecord, now: Timestamp) -
         record: KeyShown::of(record, now),
     };
     (status, [(CACHE_CONTROL, "no-store")], Json(body)).into_response()
+}
+
+/// Whether a key with these scopes calls, and sees only the results of its own calls.
+fn is_own_caller(scopes: &[Scope]) -> bool {
+    let grants = Grants::of(scopes);
+    grants.only_own_results() && grants.satisfy(Need::Call)
 }
 
 fn check_scopes(words: &[String]) -> Result<Vec<Scope>, Problem> {

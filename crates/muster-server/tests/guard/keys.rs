@@ -7,6 +7,7 @@ use muster_server::auth::owner_key_path;
 use serde_json::{Value, json};
 
 use crate::support::World;
+use crate::support::agent::Agent;
 
 #[tokio::test]
 async fn the_first_start_writes_an_owner_key_and_the_next_keeps_it() {
@@ -421,4 +422,50 @@ async fn an_expired_key_is_not_taken() {
         assert!(tokio::time::Instant::now() < until, "it never expired");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_only_calls_sees_and_cancels_only_what_it_called() {
+    let world = World::start().await;
+    let _agent = Agent::start(&world, "sane").await;
+    let (_, mine) = world.key(&["call"]).await;
+    let (_, other) = world.key(&["call"]).await;
+    let (_, operate) = world.key(&["call", "operate"]).await;
+    let call = async |key: &str| {
+        let path = "/api/v1/execute/sane.echo";
+        let made = world.as_key(key, "POST", path, b"{\"input\":{}}").await;
+        assert_eq!(made.status, 200, "{}", made.text());
+        let made = made.json();
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        (text("execution_id"), text("run_id"))
+    };
+    let (execution, run) = call(&mine).await;
+    let (owners, _) = call(&world.owner).await;
+    let status = async |key: &str, method: &str, path: String| {
+        world.as_key(key, method, &path, b"").await.status
+    };
+    let one = format!("/api/v1/executions/{execution}");
+    assert_eq!(status(&mine, "GET", one.clone()).await, 200);
+    assert_eq!(status(&other, "GET", one.clone()).await, 404);
+    assert_eq!(status(&world.owner, "GET", one.clone()).await, 200);
+    let of_owner = format!("/api/v1/executions/{owners}");
+    assert_eq!(status(&mine, "GET", of_owner.clone()).await, 404);
+    assert_eq!(
+        status(&mine, "POST", format!("{of_owner}/cancel")).await,
+        404
+    );
+    let cancel = format!("{one}/cancel");
+    assert_eq!(status(&other, "POST", cancel.clone()).await, 404);
+    // It ended: whoever may cancel it hears that.
+    assert_eq!(status(&mine, "POST", cancel.clone()).await, 409);
+    assert_eq!(status(&operate, "POST", cancel).await, 409);
+    let tree = format!("/api/v1/workflows/{run}/cancel-tree");
+    assert_eq!(status(&other, "POST", tree.clone()).await, 404);
+    assert_ne!(status(&operate, "POST", tree.clone()).await, 404);
+    assert_ne!(status(&mine, "POST", tree).await, 404);
+    let named = json!({ "name": "n", "scopes": ["call"], "principal": "owner" });
+    let named = world.as_owner("POST", "/api/v1/keys", &named).await.json();
+    assert_eq!(named["principal"], "owner");
+    let key = named["key"].as_str().unwrap();
+    assert_eq!(status(key, "GET", of_owner).await, 200, "it was named");
 }
