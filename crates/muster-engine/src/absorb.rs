@@ -159,6 +159,38 @@ impl Engine {
         self.refuse_places_when_down(now, &agent_id, out);
     }
 
+    /// A hold was set or lifted: under it a wait does not run out, after it it begins anew.
+    pub(crate) fn wait_anew(&mut self, now: Timestamp, id: &AgentId, out: &mut Effects) {
+        let grace = self.restart_grace(id).unwrap_or_default();
+        let Some(agent) = self.agents.get(id) else {
+            return;
+        };
+        let held = self.hold.is_some() || agent.held;
+        let waiting: Vec<ExecutionId> = agent.absorbed.values().cloned().collect();
+        for waiting in waiting {
+            let Some(mut execution) = self.take(&waiting) else {
+                continue;
+            };
+            let forever = execution.row.absorb_until == Some(Timestamp::NEVER);
+            if forever != held {
+                let until = if held { Timestamp::NEVER } else { now + grace };
+                execution.phase = Phase::Absorbed { until };
+                let row = Arc::make_mut(&mut execution.row);
+                row.absorb_until = Some(until);
+                out.writes.push(Write::UpdateExecution {
+                    id: row.id.clone(),
+                    change: ExecutionChange::Absorbed {
+                        until,
+                        started_at: row.started_at.unwrap_or(now),
+                        clock_from: row.clock_from.unwrap_or(now),
+                    },
+                });
+            }
+            self.keep(execution);
+        }
+        self.dial_gates(now, id, out);
+    }
+
     /// Hands absorbed executions to instances that may take them.
     pub(crate) fn release_absorbed(&mut self, now: Timestamp, id: &AgentId, out: &mut Effects) {
         let limits = self.liveness(id);

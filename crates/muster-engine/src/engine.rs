@@ -312,6 +312,7 @@ impl Engine {
             None => self.agents.keys().cloned().collect(),
         };
         for id in freed {
+            self.wait_anew(now, &id, out);
             self.release_absorbed(now, &id, out);
             self.pump(now, &id, out);
         }

@@ -253,11 +253,9 @@ impl Engine {
             // Never sent: it waits on, with a whole grace before it.
             (ExecutionKind::Dispatched, _, _) => {
                 let grace = self.restart_grace(&row.agent).unwrap_or(FORGIVEN_LEAST);
-                let until = if row.absorb_until == Some(Timestamp::NEVER) {
-                    Timestamp::NEVER
-                } else {
-                    now + grace
-                };
+                let held =
+                    self.hold.is_some() || self.agents.get(&row.agent).is_some_and(|a| a.held);
+                let until = if held { Timestamp::NEVER } else { now + grace };
                 row.absorb_until = Some(until);
                 Phase::Absorbed { until }
             }

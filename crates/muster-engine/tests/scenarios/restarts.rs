@@ -527,3 +527,43 @@ fn a_goodbye_in_a_rolling_update_takes_down_nobody_else() {
     let (_, id) = world.call(Lane::Async, "a.f");
     assert_eq!(world.sent(&id), 1);
 }
+
+#[test]
+fn under_a_hold_a_wait_does_not_run_out_and_after_it_it_begins_anew() {
+    for crash in [false, true] {
+        let mut world = world();
+        let (_, id) = world.call(Lane::Async, "a.f");
+        world.refuse_dial(&id);
+        let waiter = world.waiter();
+        let reason = Some("restored".into());
+        world.step(Event::Held {
+            agent: None,
+            reason,
+            waiter,
+        });
+        if crash {
+            world.crash(SECOND);
+        }
+        beating(&mut world, "a", "i1", Duration::from_secs(60));
+        assert_eq!(world.status(&id), Status::Running);
+        assert_eq!(world.sent(&id), 1, "nothing is sent under a hold");
+        let waiter = world.waiter();
+        world.step(Event::Held {
+            agent: None,
+            reason: None,
+            waiter,
+        });
+        while world.dialled("a", false) {
+            world.pass(SECOND);
+            world.beat("a", "i1");
+            if world.status(&id).is_terminal() {
+                break;
+            }
+        }
+        assert_eq!(
+            world.category(&id),
+            Some(Category::AgentUnreachable),
+            "crash: {crash}"
+        );
+    }
+}
