@@ -1,5 +1,6 @@
-//! A call as it comes in on the sync and async lanes: its headers and its body, read into what
-//! the engine is told. Decides nothing but what is well formed.
+//! A call, read into what the engine is told, wherever it comes from: [`read`] takes it from
+//! headers and a body, other lanes spell an [`Asked`] themselves. Decides nothing but what is
+//! well formed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use super::problem::Problem;
 use crate::bodies::SMALL;
 use crate::json;
 
-/// The longest header value of free text that is taken.
+/// The longest free text that is taken.
 const TEXT_MAX: usize = 256;
 
 /// The body of a call.
@@ -43,7 +44,49 @@ pub(crate) struct Call {
     pub(crate) webhook_asked: bool,
 }
 
-/// Reads a call.
+/// A value with the name under which the caller gave it, for the message of a refusal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named<'a> {
+    /// A header's or an argument's.
+    pub(crate) name: &'static str,
+    /// What it says; never empty.
+    pub(crate) text: &'a str,
+}
+
+/// A call as it was asked for, before it is checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked<'a> {
+    /// `agent.function`.
+    pub(crate) target: &'a str,
+    /// How it came in.
+    pub(crate) lane: Lane,
+    /// The bytes of which the raw values are parts.
+    pub(crate) body: &'a Bytes,
+    /// The arguments of the function.
+    pub(crate) input: Option<&'a RawValue>,
+    /// Its class.
+    pub(crate) priority: Option<&'a RawValue>,
+    /// How long it may be active.
+    pub(crate) deadline: Option<&'a RawValue>,
+    /// What becomes of it when its parent ends.
+    pub(crate) on_parent_end: Option<&'a RawValue>,
+    /// Whether a webhook was asked for.
+    pub(crate) webhook_asked: bool,
+    /// The run it is to belong to.
+    pub(crate) run: Option<Named<'a>>,
+    /// The execution, or its attempt, that makes the call.
+    pub(crate) parent: Option<Named<'a>>,
+    /// What makes a repeat of it join it.
+    pub(crate) idempotency_key: Option<Named<'a>>,
+    /// The session it belongs to.
+    pub(crate) session: Option<Named<'a>>,
+    /// On whose behalf.
+    pub(crate) actor: Option<Named<'a>>,
+    /// A W3C `traceparent`, well formed.
+    pub(crate) traceparent: Option<Arc<str>>,
+}
+
+/// Reads a call from its headers and its body.
 ///
 /// # Errors
 /// 400 with a sentence.
@@ -55,11 +98,69 @@ pub(crate) fn read(
     body: &Bytes,
     now: Timestamp,
 ) -> Result<Call, Problem> {
-    let target = Target::parse(target).map_err(Problem::validation)?;
     let parsed = parse(body)?;
-    on_parent_end(parsed.on_parent_end)?;
-    let input = input(body, parsed.input)?;
-    let canonical = match parsed.input {
+    let asked = Asked {
+        target,
+        lane,
+        body,
+        input: parsed.input,
+        priority: parsed.priority,
+        deadline: parsed.deadline,
+        on_parent_end: parsed.on_parent_end,
+        webhook_asked: parsed.webhook.is_some(),
+        run: header(headers, "x-run-id", "X-Run-ID")?,
+        parent: header(headers, "x-parent-execution-id", "X-Parent-Execution-ID")?,
+        idempotency_key: header(headers, "idempotency-key", "Idempotency-Key")?,
+        session: header(headers, "x-session-id", "X-Session-ID")?,
+        actor: header(headers, "x-actor-id", "X-Actor-ID")?,
+        traceparent: traceparent(headers),
+    };
+    asked.check(caller, now)
+}
+
+impl Asked<'_> {
+    /// Checks its form and mints its ids.
+    ///
+    /// # Errors
+    /// 400 with a sentence.
+    pub(crate) fn check(self, caller: &Caller, now: Timestamp) -> Result<Call, Problem> {
+        let target = Target::parse(self.target).map_err(Problem::validation)?;
+        on_parent_end(self.on_parent_end)?;
+        let body_hash = hash(&target, self.input);
+        let run = run(self.run)?;
+        Ok(Call {
+            webhook_asked: self.webhook_asked,
+            submission: Submission {
+                waiter: Waiter(0),
+                lane: self.lane,
+                execution: ExecutionId::mint(),
+                run_claimed: run.is_some(),
+                run: run.unwrap_or_else(RunId::mint),
+                parent: parent(self.parent)?,
+                agent: target.agent,
+                function: target.function,
+                principal: caller.principal.clone(),
+                key_hash: caller.key_hash.clone(),
+                idempotency_key: idempotency_key(self.idempotency_key, &caller.principal)?,
+                body_hash,
+                input: Payload(input(self.body, self.input)?),
+                input_stored: None,
+                input_fault: None,
+                class: priority(self.priority)?,
+                deadline: deadline(self.deadline)?,
+                session: text(self.session)?,
+                actor: text(self.actor)?,
+                traceparent: self.traceparent,
+                received_at: now,
+                known: Default::default(),
+            },
+        })
+    }
+}
+
+/// Of the target and of what the input means, whatever its layout.
+fn hash(target: &Target, input: Option<&RawValue>) -> [u8; 16] {
+    let canonical = match input {
         Some(input) => json::canonical(input.get()),
         None => b"{}".to_vec(),
     };
@@ -69,37 +170,9 @@ pub(crate) fn read(
     hasher.update(target.function.as_str().as_bytes());
     hasher.update(&[0]);
     hasher.update(&canonical);
-    let mut body_hash = [0u8; 16];
-    body_hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-
-    let claimed = run(headers)?;
-    Ok(Call {
-        webhook_asked: parsed.webhook.is_some(),
-        submission: Submission {
-            waiter: Waiter(0),
-            lane,
-            execution: ExecutionId::mint(),
-            run_claimed: claimed.is_some(),
-            run: claimed.unwrap_or_else(RunId::mint),
-            parent: parent(headers)?,
-            agent: target.agent,
-            function: target.function,
-            principal: caller.principal.clone(),
-            key_hash: caller.key_hash.clone(),
-            idempotency_key: idempotency_key(headers, &caller.principal)?,
-            body_hash,
-            input: Payload(input),
-            input_stored: None,
-            input_fault: None,
-            class: priority(parsed.priority)?,
-            deadline: deadline(parsed.deadline)?,
-            session: text(headers, "x-session-id")?,
-            actor: text(headers, "x-actor-id")?,
-            traceparent: traceparent(headers),
-            received_at: now,
-            known: Default::default(),
-        },
-    })
+    let mut hash = [0u8; 16];
+    hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    hash
 }
 
 fn parse(body: &[u8]) -> Result<CallBody<'_>, Problem> {
@@ -137,51 +210,52 @@ fn input(body: &Bytes, input: Option<&RawValue>) -> Result<Bytes, Problem> {
     })
 }
 
-fn run(headers: &HeaderMap) -> Result<Option<RunId>, Problem> {
-    let Some(text) = header(headers, "x-run-id")? else {
-        return Ok(None);
-    };
-    let run = RunId::parse(text).map_err(|e| Problem::validation(format!("X-Run-ID: {e}")))?;
-    Ok(Some(run))
+fn run(given: Option<Named<'_>>) -> Result<Option<RunId>, Problem> {
+    given
+        .map(|Named { name, text }| {
+            RunId::parse(text).map_err(|e| Problem::validation(format!("{name}: {e}")))
+        })
+        .transpose()
 }
 
-fn parent(headers: &HeaderMap) -> Result<Option<AttemptRef>, Problem> {
-    let Some(text) = header(headers, "x-parent-execution-id")? else {
-        return Ok(None);
-    };
-    AttemptRef::parse(text)
-        .map(Some)
-        .map_err(|e| Problem::validation(format!("X-Parent-Execution-ID: {e}")))
+fn parent(given: Option<Named<'_>>) -> Result<Option<AttemptRef>, Problem> {
+    given
+        .map(|Named { name, text }| {
+            AttemptRef::parse(text).map_err(|e| Problem::validation(format!("{name}: {e}")))
+        })
+        .transpose()
 }
 
-fn idempotency_key(headers: &HeaderMap, principal: &str) -> Result<Option<Arc<str>>, Problem> {
-    let Some(key) = text(headers, "idempotency-key")? else {
-        return Ok(None);
-    };
-    Ok(Some(Arc::from(format!("{principal}\0{key}"))))
+fn idempotency_key(given: Option<Named<'_>>, principal: &str) -> Result<Option<Arc<str>>, Problem> {
+    Ok(text(given)?.map(|key| Arc::from(format!("{principal}\0{key}"))))
 }
 
-/// A header's value; absent and empty are the same.
-fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Problem> {
-    let Some(value) = headers.get(HeaderName::from_static(name)) else {
+/// A header's value, with its name as people write it; absent and empty are the same.
+fn header<'a>(
+    headers: &'a HeaderMap,
+    key: &'static str,
+    name: &'static str,
+) -> Result<Option<Named<'a>>, Problem> {
+    let Some(value) = headers.get(HeaderName::from_static(key)) else {
         return Ok(None);
     };
-    match value.to_str() {
-        Ok(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+    match value.to_str().map(str::trim) {
+        Ok("") => Ok(None),
+        Ok(text) => Ok(Some(Named { name, text })),
         Err(_) => Err(Problem::validation(format!(
             "the header {name} must be visible ASCII"
         ))),
     }
 }
 
-/// Free text in a header, bounded.
-fn text(headers: &HeaderMap, name: &'static str) -> Result<Option<Arc<str>>, Problem> {
-    let Some(text) = header(headers, name)? else {
+/// Free text, bounded.
+fn text(given: Option<Named<'_>>) -> Result<Option<Arc<str>>, Problem> {
+    let Some(Named { name, text }) = given else {
         return Ok(None);
     };
     if text.len() > TEXT_MAX {
         return Err(Problem::validation(format!(
-            "the header {name} has more than {TEXT_MAX} characters"
+            "{name} has more than {TEXT_MAX} characters"
         )));
     }
     Ok(Some(text.into()))

@@ -35,6 +35,7 @@ mod queues;
 mod registration;
 mod runs;
 pub(crate) mod show;
+mod submit;
 mod system;
 mod ui_events;
 mod why;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use muster_engine::effect::ExecutionView;
+use muster_engine::effect::{ExecutionView, Receipt};
 use muster_engine::row::{ExecutionRow, Payload, PayloadKind};
 use muster_wire::{Category, ExecutionId, Status};
 
@@ -235,6 +235,32 @@ fn failed(view: &ExecutionView, webhook_asked: bool) -> Response {
     }
     webhook(&mut writer, webhook_asked);
     answer(status(http), writer.end().into())
+}
+
+/// What an accepted call is answered with: its ids, where it is, its place in the queue.
+pub(crate) fn receipt(writer: &mut Writer, receipt: &Receipt, target: &str) {
+    let created_at = receipt.created_at.rfc3339();
+    writer
+        .text("execution_id", receipt.execution.as_str())
+        .text("run_id", receipt.run.as_str())
+        .text("workflow_id", receipt.run.as_str())
+        .text("status", receipt.status.for_sdk())
+        .text("target", target)
+        .text("type", receipt.kind.word())
+        .text("created_at", &created_at)
+        .text("enqueued_at", &created_at);
+    if let Some(position) = &receipt.position {
+        writer
+            .number(
+                "queue_position",
+                i64::try_from(position.ahead).unwrap_or(i64::MAX),
+            )
+            .flag("queue_position_exact", position.exact);
+        match position.starts_in_ms {
+            Some(ms) => writer.number("starts_in_ms", i64::try_from(ms).unwrap_or(i64::MAX)),
+            None => writer.raw("starts_in_ms", b"null"),
+        };
+    }
 }
 
 /// Says that no webhook was registered, and why when one was asked for.
