@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_wire::{AgentId, ExecutionId, ExecutionKind, Lane, Status, Timestamp};
+use muster_wire::{
+    AgentId, ExecutionId, ExecutionKind, FunctionKind, Lane, ParentEnd, Status, Timestamp,
+};
 
 use crate::effect::{Count, Effects, Load, Notice, Reply, Write};
 use crate::engine::Engine;
@@ -15,7 +17,7 @@ use crate::limits::AtCapacity;
 use crate::lineage::Lineage;
 use crate::recent::UsedKey;
 use crate::refusal::Refusal;
-use crate::row::{EventKind, EventRow, ExecutionRow, KeyRow, PayloadKind, QueueKey};
+use crate::row::{EventKind, EventRow, ExecutionRow, KeyRow, Links, PayloadKind, QueueKey};
 use crate::start::Launch;
 
 /// The class of a root that names none.
@@ -299,16 +301,22 @@ impl Engine {
             .agents
             .get(&submission.agent)
             .and_then(|agent| agent.function(&submission.function));
-        let (kind, idempotent) = function
-            .map_or((muster_wire::FunctionKind::Reasoner, false), |f| {
-                (f.kind, f.idempotent)
-            });
+        let (kind, idempotent, by_function) = match function {
+            Some(f) if f.cancel_with_parent => (f.kind, f.idempotent, ParentEnd::Cancel),
+            Some(f) => (f.kind, f.idempotent, ParentEnd::Detach),
+            None => (FunctionKind::Reasoner, false, ParentEnd::Detach),
+        };
         let own = self
             .limits
             .agents
             .get(&submission.agent)
             .and_then(|a| a.deadline);
         let deadline = submission.deadline.or(own).unwrap_or(self.limits.deadline);
+        let on_parent_end = submission.on_parent_end.unwrap_or(by_function);
+        let links = submission.webhook.clone().map(|webhook| Links {
+            webhook: Some(webhook),
+            ..Links::default()
+        });
         let input_size = submission
             .input_stored
             .unwrap_or(submission.input.len() as u64);
@@ -350,6 +358,10 @@ impl Engine {
             usage: None,
             origin: self.limits.origin,
             late_outcome: None,
+            wait: None,
+            resume_to: None,
+            on_parent_end,
+            links: links.map(Box::new),
         };
         self.join_run(&row.run, &row.root, lineage.size, false);
         if let Some(key) = &submission.idempotency_key {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 
 use crate::liveness::{InstanceFacts, InstanceState};
 use crate::queue::Queue;
-use crate::row::{Function, InstanceRow};
+use crate::row::{AgentTags, Function, InstanceRow};
 
 /// The first wait of a gate between two dials.
 pub(crate) const DIAL_FIRST: Duration = Duration::from_millis(50);
@@ -111,6 +111,8 @@ pub(crate) struct Agent {
     pub(crate) principal: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) held: bool,
+    /// Its tags that need an approval.
+    pub(crate) tags: AgentTags,
     /// In the order of their latest registration: the newest last.
     pub(crate) instances: Vec<Instance>,
     pub(crate) queue: Queue,
@@ -129,6 +131,7 @@ impl Agent {
             principal,
             created_at,
             held: false,
+            tags: AgentTags::default(),
             instances: Vec::new(),
             queue: Queue::default(),
             turn: 0,

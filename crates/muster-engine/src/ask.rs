@@ -29,6 +29,7 @@ impl Engine {
                     .get(&id)
                     .map(|agent| agent.queue.position(&key, now)),
             ),
+            Question::Circuits => Reply::Circuits(Vec::new()),
             Question::HeldBack => Reply::HeldBack {
                 reason: self.hold.clone(),
                 queued: self
@@ -58,6 +59,7 @@ impl Engine {
             oldest_queued_at: oldest,
             starts_per_minute: agent.queue.rate(now),
             held: agent.held || self.hold.is_some(),
+            tags: agent.tags.clone(),
             instances: agent.instances.iter().map(|i| i.facts.clone()).collect(),
         }
     }

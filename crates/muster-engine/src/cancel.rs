@@ -203,10 +203,9 @@ impl Engine {
         out: &mut Effects,
     ) {
         out.writes.push(Write::PutRun(Box::new(RunRow {
-            id: cancel.run.clone(),
-            root: root.clone(),
             cancelled_at: Some(now),
             cancelled_by: Some(cancel.by.clone()),
+            ..RunRow::unmarked(cancel.run.clone(), root.clone())
         })));
         let mut line = EventRow::line(EventKind::RunCancelled, now);
         line.run = Some(cancel.run.clone());

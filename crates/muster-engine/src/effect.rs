@@ -9,12 +9,16 @@ use muster_wire::{
     Timestamp,
 };
 
-use crate::event::{AttemptKey, Callback, Cancel, InstanceKey, Submission, TreeCancel, Waiter};
+use crate::event::{
+    ApprovalAsk, AttemptKey, Awaiter, Callback, Cancel, InstanceKey, Pause, Submission, TreeCancel,
+    TreePause, Verdict, Waiter,
+};
 use crate::liveness::InstanceFacts;
 use crate::refusal::Refusal;
 use crate::row::{
-    AgentRow, AttemptOutcome, AttemptRow, EventRow, ExecutionRow, Function, InstanceRow, KeyRow,
-    Payload, PayloadKind, QueueKey, RunRow,
+    AgentRow, AgentTags, ApprovalRow, AttemptOutcome, AttemptRow, DeliveryRow, EventRow,
+    ExecutionRow, Function, InstanceRow, KeyRow, Payload, PayloadKind, QueueKey, Replay, RunRow,
+    Wait,
 };
 
 /// Everything a step, or a batch of steps, wants done.
@@ -95,8 +99,21 @@ pub enum Write {
     },
     /// A new or changed instance.
     PutInstance(Box<InstanceRow>),
-    /// A new or changed mark on a run.
+    /// New marks on a run. What is `None` stays as it was.
     PutRun(Box<RunRow>),
+    /// A run's pause is lifted.
+    ResumeRun(RunId),
+    /// A new or changed approval.
+    PutApproval(Box<ApprovalRow>),
+    /// A message for a webhook.
+    InsertDelivery(Box<DeliveryRow>),
+    /// What became of an agent's tags.
+    SetAgentTags {
+        /// Which.
+        agent: AgentId,
+        /// All of them.
+        tags: AgentTags,
+    },
     /// An idempotency key.
     InsertKey(Box<KeyRow>),
     /// A line of the event sequence.
@@ -139,6 +156,35 @@ pub enum ExecutionChange {
         /// Which status it claimed.
         status: Status,
     },
+    /// It goes from one open state to another: waiting, paused, resumed, continued. Back to
+    /// queued, it is in its queue again at its old place.
+    Moved(Box<Move>),
+    /// It was restarted or forked; also of one that ended.
+    RestartedAs {
+        /// The new one.
+        id: ExecutionId,
+    },
+}
+
+/// A change from one open state to another, as the whole new state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Move {
+    /// The new status.
+    pub status: Status,
+    /// The finer word.
+    pub reason: Option<Arc<str>>,
+    /// What it waits for.
+    pub wait: Option<Box<Wait>>,
+    /// The state that a resume gives back.
+    pub resume_to: Option<Status>,
+    /// Until when a failed dial is absorbed.
+    pub absorb_until: Option<Timestamp>,
+    /// Since when its clock runs; `None` while it stands.
+    pub clock_from: Option<Timestamp>,
+    /// Active time so far.
+    pub active_us: i64,
+    /// It holds a slot over the cap.
+    pub over_cap: bool,
 }
 
 /// The end of an execution.
@@ -175,6 +221,16 @@ pub enum Load {
     Cancel(Box<Cancel>),
     /// Read run and queued members, then hand the wish in again.
     Tree(Box<TreeCancel>),
+    /// Read the row, then hand the wish in again.
+    Pause(Box<Pause>),
+    /// Read run and queued members, then hand the wish in again.
+    TreePause(Box<TreePause>),
+    /// Read the row, then hand the wish in again.
+    ApprovalAsk(Box<ApprovalAsk>),
+    /// Read the approvals of that name, then hand the decision in again.
+    Verdict(Box<Verdict>),
+    /// Read the row, then hand the report in again.
+    Awaiter(Box<Awaiter>),
     /// Read the next entries of a queue.
     Window {
         /// Whose.
@@ -211,6 +267,30 @@ pub enum Send {
     },
     /// Closes idle connections to an instance.
     CloseIdle(InstanceKey),
+    /// Tells an agent what was decided; tried again until it is told or time is up.
+    TellApproval(Box<TellApproval>),
+    /// Checks the health of an LLM endpoint once.
+    CheckLlm {
+        /// Which: its name in the configuration.
+        endpoint: Arc<str>,
+    },
+}
+
+/// Everything needed to tell an agent of a decision.
+#[derive(Debug, Clone)]
+pub struct TellApproval {
+    /// The attempt that asked.
+    pub attempt: AttemptKey,
+    /// Its secret: the agent knows the execution by the whole attempt id.
+    pub secret: AttemptSecret,
+    /// The agent.
+    pub agent: AgentId,
+    /// The approval as it was decided.
+    pub approval: ApprovalRow,
+    /// The execution's status now.
+    pub status: Status,
+    /// When to give up.
+    pub until: Timestamp,
 }
 
 /// Everything a dispatcher needs for one call.
@@ -242,6 +322,8 @@ pub struct Dispatch {
     pub actor: Option<Arc<str>>,
     /// W3C `traceparent`.
     pub traceparent: Option<Arc<str>>,
+    /// From where its calls may be taken over: the replay headers.
+    pub replay: Option<Box<Replay>>,
     /// How long the exchange may take.
     pub call_timeout: Duration,
 }
@@ -300,6 +382,8 @@ pub enum Reply {
     Registered {
         /// The address the plane calls.
         base_url: Arc<str>,
+        /// Tags that wait for an approval, or were refused.
+        pending_tags: Vec<Box<str>>,
     },
     /// A cancel was taken.
     Cancelled {
@@ -308,6 +392,46 @@ pub enum Reply {
         /// Attempts that are being told.
         told: u32,
     },
+    /// A pause or a resume was taken.
+    Moved {
+        /// Executions whose state it changed.
+        executions: Vec<ExecutionId>,
+        /// The status of the one that was named; of a run, paused or running.
+        status: Status,
+    },
+    /// An approval is pending, as asked.
+    ApprovalPending(Box<ApprovalRow>),
+    /// A decision was taken, or repeats the one that stands.
+    Decided {
+        /// The approval as it now is.
+        approval: Box<ApprovalRow>,
+        /// The execution's status now.
+        status: Status,
+        /// Whether it was the same again.
+        repeated: bool,
+    },
+    /// A decision fits several pending approvals.
+    Ambiguous(Vec<(ExecutionId, Arc<str>)>),
+    /// No such approval.
+    UnknownApproval,
+    /// It does not go with the state things are in: a sentence, and the status that stands.
+    Conflict {
+        /// What is in the way, and what to do.
+        message: String,
+        /// The status of the execution, when it is about one.
+        status: Option<Status>,
+    },
+    /// What an awaiter's report did.
+    Awaiter {
+        /// The execution's status now.
+        status: Status,
+        /// Whether the report changed it.
+        applied: bool,
+    },
+    /// The tags of an agent, as decided.
+    Tags(AgentTags),
+    /// The circuits of LLM endpoints.
+    Circuits(Vec<CircuitState>),
     /// It had ended before.
     AlreadyEnded {
         /// How.
@@ -353,6 +477,8 @@ pub struct Receipt {
     pub position: Option<Position>,
     /// It joined an earlier execution of the same idempotency key.
     pub replayed: bool,
+    /// It was answered from its source run.
+    pub replay_hit: bool,
 }
 
 /// A place in a queue: entries before it.
@@ -443,6 +569,23 @@ pub struct ExecutionView {
     pub details: Option<Payload>,
 }
 
+/// The circuit of an LLM endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CircuitState {
+    /// The endpoint's name.
+    pub endpoint: Arc<str>,
+    /// `closed`, `open` or `half_open`.
+    pub state: &'static str,
+    /// Failed checks in a row.
+    pub failures: u32,
+    /// What the last check said, and when it ended.
+    pub last: Option<(Timestamp, Option<Arc<str>>)>,
+    /// When it opened.
+    pub opened_at: Option<Timestamp>,
+    /// When the next check goes out.
+    pub next_check: Option<Timestamp>,
+}
+
 /// The state of an agent as the engine sees it.
 #[derive(Debug, Clone)]
 pub struct AgentState {
@@ -464,6 +607,8 @@ pub struct AgentState {
     pub starts_per_minute: Option<f64>,
     /// Nothing is dispatched to it.
     pub held: bool,
+    /// Its tags that need an approval.
+    pub tags: AgentTags,
     /// Its instances.
     pub instances: Vec<InstanceFacts>,
 }

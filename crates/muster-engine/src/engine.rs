@@ -107,6 +107,13 @@ impl Engine {
             Event::Probed { key, seen } => self.probed(now, &key, seen, out),
             Event::CancelRequested(cancel) => self.cancel_requested(now, cancel, out),
             Event::TreeCancelRequested(cancel) => self.tree_cancel_requested(now, cancel, out),
+            Event::PauseRequested(pause) => Self::unbuilt(pause.waiter, out),
+            Event::TreePauseRequested(pause) => Self::unbuilt(pause.waiter, out),
+            Event::ApprovalAsked(ask) => Self::unbuilt(ask.waiter, out),
+            Event::ApprovalDecided(verdict) => Self::unbuilt(verdict.waiter, out),
+            Event::AwaiterReported(awaiter) => Self::unbuilt(awaiter.waiter, out),
+            Event::TagsDecided { waiter, .. } => Self::unbuilt(waiter, out),
+            Event::ApprovalTold { .. } | Event::LlmChecked { .. } => {}
             Event::CancelTold { attempt, receipt } => {
                 self.cancel_told(now, &attempt, &receipt, out)
             }
@@ -267,6 +274,13 @@ impl Engine {
             out.notices
                 .push(Notice::Count(Count::Refused { lane, category }));
         }
+    }
+
+    fn unbuilt(waiter: Waiter, out: &mut Effects) {
+        let message = "this plane cannot do that yet".to_owned();
+        let status = None;
+        out.replies
+            .push((waiter, Reply::Conflict { message, status }));
     }
 
     fn drain(&mut self, now: Timestamp, out: &mut Effects) {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_wire::{
-    AgentId, AttemptRef, Category, ExecutionId, FunctionName, InstanceId, Lane, RunId, Status,
-    Timestamp,
+    AgentId, AttemptRef, Category, Decision, ExecutionId, FunctionName, InstanceId, Lane,
+    ParentEnd, RunId, Status, Timestamp,
 };
 
-use crate::row::{ExecutionRow, Function, Payload, QueueKey, QueuedRow};
+use crate::row::{ApprovalRow, ExecutionRow, Function, Payload, QueueKey, QueuedRow, Replay};
 
 /// Who waits for a reply. Opaque to the engine; the shell keeps what is behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,6 +129,45 @@ pub enum Event {
     CancelRequested(Box<Cancel>),
     /// Somebody wants a whole run cancelled.
     TreeCancelRequested(Box<TreeCancel>),
+    /// Somebody wants one execution paused or resumed.
+    PauseRequested(Box<Pause>),
+    /// Somebody wants a whole run paused or resumed.
+    TreePauseRequested(Box<TreePause>),
+    /// An agent asks for a person's decision.
+    ApprovalAsked(Box<ApprovalAsk>),
+    /// A person decided.
+    ApprovalDecided(Box<Verdict>),
+    /// What became of telling the agent of a decision.
+    ApprovalTold {
+        /// The execution.
+        execution: ExecutionId,
+        /// The request.
+        request: Arc<str>,
+        /// What the agent said, or why it could not be told.
+        told: Result<Arc<str>, Arc<str>>,
+    },
+    /// An agent says that its execution waits for a waiting child, or no longer does.
+    AwaiterReported(Box<Awaiter>),
+    /// Tags of an agent were approved or rejected.
+    TagsDecided {
+        /// Which agent.
+        agent: AgentId,
+        /// Which of them; empty is all that are pending.
+        tags: Vec<Box<str>>,
+        /// Approved or rejected.
+        approve: bool,
+        /// Who decided.
+        by: Arc<str>,
+        /// Who is told.
+        waiter: Waiter,
+    },
+    /// A health check of an LLM endpoint ended.
+    LlmChecked {
+        /// Which endpoint.
+        endpoint: Arc<str>,
+        /// What went wrong, if anything.
+        error: Option<Arc<str>>,
+    },
     /// What the agent did about a cancel.
     CancelTold {
         /// Of which attempt.
@@ -229,6 +268,18 @@ pub struct Submission {
     pub actor: Option<Arc<str>>,
     /// W3C `traceparent`.
     pub traceparent: Option<Arc<str>>,
+    /// What happens to it when its parent ends, when the call says so.
+    pub on_parent_end: Option<ParentEnd>,
+    /// Where its end is told: JSON with the secret sealed.
+    pub webhook: Option<Arc<str>>,
+    /// The LLM endpoint it will need.
+    pub llm_endpoint: Option<Arc<str>>,
+    /// From where it may be taken over, as the caller's headers say.
+    pub replay: Option<Box<Replay>>,
+    /// Which of the equal calls of its parent it is, once the engine has counted.
+    pub replay_index: Option<u32>,
+    /// What it is a restart of.
+    pub restart: Option<Box<Restart>>,
     /// When it came in.
     pub received_at: Timestamp,
     /// What was read for it.
@@ -248,6 +299,40 @@ pub struct Known {
     pub parent: Option<Box<ExecutionRow>>,
     /// The run's last turn in the queue of the called agent.
     pub turn: Option<u64>,
+    /// How many calls with the same target and input its parent has had; read with `replay`.
+    pub equal_calls: Option<u32>,
+    /// What answers it from the source run; read with `replay_index`.
+    pub hit: Option<Box<ReplayHit>>,
+    /// Whether the run that is restarted has open members; read with `restart`.
+    pub source_open: Option<bool>,
+}
+
+/// An execution of a source run that answers a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplayHit {
+    /// The execution whose end is taken over: never itself a replayed one.
+    pub row: Box<ExecutionRow>,
+    /// The twin in the source run: `row` itself, unless that was replayed.
+    pub twin: ExecutionId,
+    /// Its result, when it is small.
+    pub result: Option<Payload>,
+    /// Whether it may be taken over, by the mode; otherwise only its twin is of use.
+    pub usable: bool,
+}
+
+/// What a submission is a restart of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restart {
+    /// The execution that is run again: the twin of the new one.
+    pub of: ExecutionId,
+    /// The execution that the caller named; its children are called again from there.
+    pub named: ExecutionId,
+    /// The run of both.
+    pub source: RunId,
+    /// A run with open members may be its source.
+    pub fork: bool,
+    /// Why, for the event.
+    pub reason: Option<Arc<str>>,
 }
 
 /// What the store said about a run.
@@ -257,6 +342,8 @@ pub struct KnownRun {
     pub root: ExecutionId,
     /// Whether it is cancelled.
     pub cancelled: bool,
+    /// Whether it is paused.
+    pub paused: bool,
     /// How many executions it has.
     pub size: u64,
 }
@@ -352,6 +439,8 @@ pub struct Registration {
     pub body: Payload,
     /// The supervised process whose key it used.
     pub worker: Option<Arc<str>>,
+    /// Tags it asks for that need an approval.
+    pub tags: Vec<Box<str>>,
 }
 
 /// What a supervisor of ours says about a process.
@@ -410,6 +499,101 @@ pub struct TreeCancel {
     pub known: Option<KnownTree>,
 }
 
+/// A wish to pause or resume one execution.
+#[derive(Debug, Clone)]
+pub struct Pause {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// Which.
+    pub execution: ExecutionId,
+    /// Pause, or resume.
+    pub on: bool,
+    /// Who wants it.
+    pub by: Arc<str>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+    /// The row as the store has it, read because the engine did not hold it.
+    pub known: Option<(u64, Option<Box<ExecutionRow>>)>,
+}
+
+/// A wish to pause or resume a run.
+#[derive(Debug, Clone)]
+pub struct TreePause {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// Which.
+    pub run: RunId,
+    /// Pause, or resume.
+    pub on: bool,
+    /// Who wants it.
+    pub by: Arc<str>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+    /// The run and its queued members as the store has them.
+    pub known: Option<KnownTree>,
+}
+
+/// A wish of an agent for a person's decision.
+#[derive(Debug, Clone)]
+pub struct ApprovalAsk {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// The execution and what proves that the sender has it.
+    pub from: AttemptRef,
+    /// The agent as which the sender speaks.
+    pub agent: AgentId,
+    /// The agent to which the sender's key is bound, if any.
+    pub key_agent: Option<AgentId>,
+    /// The agent's own id of the request.
+    pub request: Arc<str>,
+    /// Where a person decides.
+    pub request_url: Option<Arc<str>>,
+    /// Where the agent wants to be told.
+    pub callback_url: Option<Arc<str>>,
+    /// How long it may take.
+    pub expires_in: Duration,
+    /// The row as the store has it, read because the engine did not hold it.
+    pub known: Option<(u64, Option<Box<ExecutionRow>>)>,
+}
+
+/// A person's decision.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// Of which execution; `None` when only the request is named.
+    pub execution: Option<ExecutionId>,
+    /// The request; `None` for the one that is pending.
+    pub request: Option<Arc<str>>,
+    /// What was decided; never expired.
+    pub decision: Decision,
+    /// Who decided.
+    pub by: Arc<str>,
+    /// What they wrote.
+    pub feedback: Option<Payload>,
+    /// Their answer as JSON text.
+    pub response: Option<Payload>,
+    /// What the store has of approvals of that name, read because none is pending.
+    pub known: Option<(u64, Vec<ApprovalRow>)>,
+}
+
+/// What an agent says about its waiting for a child.
+#[derive(Debug, Clone)]
+pub struct Awaiter {
+    /// Who is answered.
+    pub waiter: Waiter,
+    /// The execution and what proves that the sender has it.
+    pub from: AttemptRef,
+    /// The agent to which the sender's key is bound, if any.
+    pub key_agent: Option<AgentId>,
+    /// It waits, or goes on.
+    pub waiting: bool,
+    /// The agent's words.
+    pub reason: Option<Arc<str>>,
+    /// The row as the store has it, read because the engine did not hold it.
+    pub known: Option<(u64, Option<Box<ExecutionRow>>)>,
+}
+
 /// A run and its queued members.
 #[derive(Debug, Clone)]
 pub struct KnownTree {
@@ -459,4 +643,6 @@ pub enum Question {
     Position(AgentId, QueueKey),
     /// What an unhold would send.
     HeldBack,
+    /// The circuits of all LLM endpoints.
+    Circuits,
 }

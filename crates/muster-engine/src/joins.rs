@@ -153,6 +153,7 @@ impl Engine {
                 created_at: row.created_at,
                 position: None,
                 replayed: true,
+                replay_hit: false,
             };
             out.replies
                 .push((submission.waiter, Reply::Accepted(Box::new(receipt))));
@@ -178,6 +179,7 @@ impl Engine {
             created_at: row.created_at,
             position,
             replayed,
+            replay_hit: false,
         }
     }
 

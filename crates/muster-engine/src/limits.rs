@@ -71,6 +71,37 @@ pub struct Limits {
     pub reruns_max: u32,
     /// Queue entries of an agent kept in memory.
     pub queue_window: usize,
+    /// LLM endpoints whose health is checked; empty is none.
+    pub llm: LlmLimits,
+    /// How long telling an agent of a decision is tried.
+    pub tell_approval_for: Duration,
+}
+
+/// When the circuit of an LLM endpoint opens and closes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LlmLimits {
+    /// Names of the endpoints; empty: nothing is checked.
+    pub endpoints: Vec<String>,
+    /// Time between two checks of a closed or half-open circuit.
+    pub check_interval: Duration,
+    /// Failed checks in a row that open it.
+    pub failure_threshold: u32,
+    /// How long it stays open before the next check.
+    pub recovery_timeout: Duration,
+    /// Good checks in a row that close a half-open one.
+    pub half_open_probes: u32,
+}
+
+impl Default for LlmLimits {
+    fn default() -> Self {
+        Self {
+            endpoints: Vec::new(),
+            check_interval: Duration::from_secs(15),
+            failure_threshold: 3,
+            recovery_timeout: Duration::from_secs(30),
+            half_open_probes: 2,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -96,6 +127,8 @@ impl Default for Limits {
             answer_within: Duration::from_secs(8),
             reruns_max: 3,
             queue_window: 128,
+            llm: LlmLimits::default(),
+            tell_approval_for: Duration::from_secs(60),
         }
     }
 }

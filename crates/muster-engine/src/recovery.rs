@@ -60,6 +60,7 @@ impl Engine {
         for row in snapshot.agents {
             let mut agent = Agent::new(row.id.clone(), row.principal, row.created_at);
             agent.held = row.held;
+            agent.tags = row.tags;
             engine.agents.insert(row.id, agent);
         }
         let mut instances = snapshot.instances;

@@ -38,6 +38,25 @@ pub enum Refusal {
         /// Which.
         run: RunId,
     },
+    /// Tags of the agent wait for an approval.
+    PendingApproval {
+        /// Which agent.
+        agent: AgentId,
+        /// Its tags that are not approved.
+        tags: Vec<Box<str>>,
+    },
+    /// The circuit of the LLM endpoint that the call needs is open.
+    LlmUnavailable {
+        /// Which endpoint.
+        endpoint: String,
+        /// Seconds to the next probe.
+        retry_after: u32,
+    },
+    /// The run that is to be restarted has open members.
+    SourceOpen {
+        /// Which.
+        run: RunId,
+    },
     /// The plane is shutting down.
     Draining,
     /// The disk is below its reserve.
@@ -107,6 +126,9 @@ impl Refusal {
             Refusal::NoAgent { .. } | Refusal::NoFunction { .. } => Category::TargetNotFound,
             Refusal::Input { .. } => Category::Validation,
             Refusal::RunCancelled { .. } => Category::RunCancelled,
+            Refusal::PendingApproval { .. } => Category::AgentPendingApproval,
+            Refusal::LlmUnavailable { .. } => Category::LlmUnavailable,
+            Refusal::SourceOpen { .. } => Category::Conflict,
             Refusal::Draining => Category::ControlPlaneShutdown,
             Refusal::StoreFull => Category::StoreFull,
             Refusal::Overloaded { .. } => Category::Overloaded,
@@ -135,6 +157,7 @@ impl Refusal {
     /// Seconds after which trying again makes sense; `None` when it never does by itself.
     pub fn retry_after(&self) -> Option<u32> {
         match self {
+            Refusal::LlmUnavailable { retry_after, .. } => Some(*retry_after),
             Refusal::Draining | Refusal::AgentDown { .. } => Some(1),
             Refusal::StoreFull => Some(30),
             Refusal::Overloaded { retry_after } => Some((*retry_after).max(1)),
@@ -146,6 +169,8 @@ impl Refusal {
             | Refusal::NoFunction { .. }
             | Refusal::Input { .. }
             | Refusal::RunCancelled { .. }
+            | Refusal::PendingApproval { .. }
+            | Refusal::SourceOpen { .. }
             | Refusal::TooDeep { .. }
             | Refusal::RunTooLarge { .. }
             | Refusal::AgentIdTaken { .. }
@@ -172,6 +197,16 @@ impl Refusal {
             }
             Refusal::Input { field, message } => format!("input.{field}: {message}"),
             Refusal::RunCancelled { run } => format!("run {run} was cancelled and takes no more calls"),
+            Refusal::PendingApproval { agent, tags } => format!(
+                "{agent} asks for tags that are not approved ({}); an operator approves them with `muster tags approve {agent}`",
+                tags.join(", ")
+            ),
+            Refusal::LlmUnavailable { endpoint, retry_after } => format!(
+                "the LLM endpoint {endpoint} fails its health checks; the next one is due in {retry_after} s"
+            ),
+            Refusal::SourceOpen { run } => format!(
+                "run {run} has executions that have not ended; wait for them, cancel it, or say `fork`"
+            ),
             Refusal::Draining => "the control plane is shutting down; try again".into(),
             Refusal::StoreFull => {
                 "the disk is below its reserve, so no new work is stored; free space or lower store.min_free".into()

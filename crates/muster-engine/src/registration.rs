@@ -45,11 +45,17 @@ impl Engine {
             registered_at: now,
             registration: registration.body.clone(),
             held: self.agents.get(&id).is_some_and(|agent| agent.held),
+            tags: self
+                .agents
+                .get(&id)
+                .map(|agent| agent.tags.clone())
+                .unwrap_or_default(),
         })));
         out.replies.push((
             registration.waiter,
             Reply::Registered {
                 base_url: registration.base_url.clone(),
+                pending_tags: Vec::new(),
             },
         ));
         self.take_address(now, &registration, out);

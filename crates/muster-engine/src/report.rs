@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use muster_wire::{ExecutionKind, FunctionKind, Lane, Status, Timestamp};
+use muster_wire::{ExecutionKind, FunctionKind, Lane, ParentEnd, Status, Timestamp};
 
 use crate::effect::{Count, Effects, Notice, Write};
 use crate::ending::End;
@@ -147,6 +147,10 @@ impl Engine {
             usage: None,
             origin: self.limits.origin,
             late_outcome: None,
+            wait: None,
+            resume_to: None,
+            on_parent_end: ParentEnd::Detach,
+            links: None,
         };
         let disowned = parent.disowned;
         self.join_run(&child.run, &child.root, 0, false);

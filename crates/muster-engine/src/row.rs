@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_wire::{
-    AgentId, Category, ExecutionId, ExecutionKind, FunctionKind, FunctionName, InstanceId, Lane,
-    Origin, RunId, SecretHash, Status, Timestamp,
+    AgentId, Category, Decision, ExecutionId, ExecutionKind, FunctionKind, FunctionName,
+    InstanceId, Lane, Origin, ParentEnd, ReplayMode, RunId, SecretHash, Status, Timestamp,
+    WaitCause,
 };
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +145,132 @@ pub struct ExecutionRow {
     pub origin: Origin,
     /// An outcome came after the end and was kept, not applied.
     pub late_outcome: Option<Status>,
+    /// What it waits for; also while a paused one would wait.
+    pub wait: Option<Box<Wait>>,
+    /// The state that a resume gives back; only while paused.
+    pub resume_to: Option<Status>,
+    /// What happens to it when its parent ends.
+    pub on_parent_end: ParentEnd,
+    /// What few executions have; `None` when it has nothing of it.
+    pub links: Option<Box<Links>>,
+}
+
+impl ExecutionRow {
+    /// What few executions have, to be changed.
+    pub fn links_mut(&mut self) -> &mut Links {
+        self.links.get_or_insert_default()
+    }
+    /// The execution whose stored end this one took over instead of being dispatched.
+    pub fn replayed_from(&self) -> Option<&str> {
+        self.status_reason.as_deref()?.strip_prefix(REPLAYED_FROM)
+    }
+}
+
+/// What the reason of a replayed execution begins with; the source's id follows.
+pub const REPLAYED_FROM: &str = "replayed_from_execution:";
+
+/// Why an execution waits. Every wait has an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// For what.
+    pub cause: WaitCause,
+    /// The approval's request id, or the child's execution id.
+    pub reference: Arc<str>,
+    /// When it ends by itself; `None` when the plane sees the end of its cause.
+    pub until: Option<Timestamp>,
+}
+
+/// Where an execution came from and what comes after it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Links {
+    /// The run from which its children may be taken over.
+    pub replay: Option<Replay>,
+    /// Its twin in that run.
+    pub replay_of: Option<ExecutionId>,
+    /// The execution it is a restart or a fork of.
+    pub restart_of: Option<ExecutionId>,
+    /// Its own latest restart.
+    pub restarted_as: Option<ExecutionId>,
+    /// Where its end is told: JSON with the secret sealed; opaque here.
+    pub webhook: Option<Arc<str>>,
+}
+
+/// From where a run takes over what it need not do again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Replay {
+    /// The source run.
+    pub source: RunId,
+    /// Which of its executions.
+    pub mode: ReplayMode,
+    /// The restarted execution of the source run; `None` when it was the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ExecutionId>,
+}
+
+/// An approval that an agent asked for: (execution, request id) is its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalRow {
+    /// The execution that waits.
+    pub execution: ExecutionId,
+    /// The agent's own id of the request.
+    pub request: Arc<str>,
+    /// Its run.
+    pub run: RunId,
+    /// Its agent.
+    pub agent: AgentId,
+    /// The attempt that asked: the agent knows the execution by it.
+    pub attempt: u32,
+    /// Where a person decides.
+    pub request_url: Option<Arc<str>>,
+    /// Where the agent wants to be told.
+    pub callback_url: Option<Arc<str>>,
+    /// When it was asked.
+    pub requested_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Timestamp,
+    /// What was decided; `None` while it is pending.
+    pub decision: Option<Decision>,
+    /// When it was decided, or closed without a decision.
+    pub decided_at: Option<Timestamp>,
+    /// Who decided, or why it was closed.
+    pub decided_by: Option<Arc<str>>,
+    /// What the person wrote.
+    pub feedback: Option<Payload>,
+    /// The person's answer as JSON text.
+    pub response: Option<Payload>,
+    /// Whether the agent was told: `None` not yet, then what it said.
+    pub told: Option<Arc<str>>,
+}
+
+/// A message about an end that is to be delivered to its webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryRow {
+    /// Number of the event it tells of; its name.
+    pub seq: u64,
+    /// The execution.
+    pub execution: ExecutionId,
+    /// Its run.
+    pub run: RunId,
+    /// The terminal status.
+    pub status: Status,
+    /// When it ended.
+    pub at: Timestamp,
+    /// Where to: as in [`Links::webhook`].
+    pub webhook: Arc<str>,
+}
+
+/// What became of the tags of an agent that need an approval.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTags {
+    /// Approved; they stay so over new registrations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<Box<str>>,
+    /// Asked for and not decided: the agent is not called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<Box<str>>,
+    /// Refused; an agent that asks for one is not called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Box<str>>,
 }
 
 /// One dispatch of an execution.
@@ -233,6 +360,9 @@ pub struct Function {
     /// Tagged `idempotent`: may be run again when its outcome is unknown.
     #[serde(default)]
     pub idempotent: bool,
+    /// Tagged `on_parent_end:cancel`: its executions end with their caller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancel_with_parent: bool,
 }
 
 /// An agent: an id, who owns it, and its latest registration as it came.
@@ -250,6 +380,8 @@ pub struct AgentRow {
     pub registration: Payload,
     /// Nothing is dispatched to it.
     pub held: bool,
+    /// Its tags that need an approval.
+    pub tags: AgentTags,
 }
 
 /// One process of an agent, as facts with their times.
@@ -292,6 +424,27 @@ pub struct RunRow {
     pub cancelled_at: Option<Timestamp>,
     /// Who cancelled it, and why.
     pub cancelled_by: Option<Arc<str>>,
+    /// When it was paused: new members are admitted as paused from then on.
+    pub paused_at: Option<Timestamp>,
+    /// Who paused it.
+    pub paused_by: Option<Arc<str>>,
+    /// The run it is a restart or a fork of.
+    pub source: Option<RunId>,
+}
+
+impl RunRow {
+    /// A run without marks.
+    pub fn unmarked(id: RunId, root: ExecutionId) -> Self {
+        Self {
+            id,
+            root,
+            cancelled_at: None,
+            cancelled_by: None,
+            paused_at: None,
+            paused_by: None,
+            source: None,
+        }
+    }
 }
 
 /// What an event says, as a closed set of words.
@@ -317,8 +470,28 @@ pub enum EventKind {
     ExecutionLateOutcome,
     /// What the agent did about a cancel.
     ExecutionCancelReceipt,
+    /// It waits for a person or for a waiting child.
+    ExecutionWaiting,
+    /// It no longer waits.
+    ExecutionContinued,
+    /// A person stopped it for a while.
+    ExecutionPaused,
+    /// It goes on from where it was paused.
+    ExecutionResumed,
+    /// It was restarted or forked; the text names the new one.
+    ExecutionRestarted,
+    /// An agent asked for a person's decision.
+    ApprovalRequested,
+    /// A person decided, or the time for it ran out.
+    ApprovalDecided,
+    /// Whether the agent could be told of a decision.
+    ApprovalTold,
     /// A run was marked cancelled.
     RunCancelled,
+    /// A run was marked paused.
+    RunPaused,
+    /// A run's pause was lifted.
+    RunResumed,
     /// An instance registered.
     InstanceRegistered,
     /// An instance said goodbye.
@@ -335,6 +508,10 @@ pub enum EventKind {
     InstanceUnreachableCallback,
     /// It is gone.
     InstanceGone,
+    /// Tags of an agent wait for an approval, or were decided.
+    AgentTagsChanged,
+    /// The circuit of an LLM endpoint opened, half opened or closed.
+    LlmCircuitChanged,
     /// Dispatching to an agent, or to all, was stopped or allowed again.
     HoldChanged,
     /// The plane started.
@@ -356,7 +533,17 @@ impl EventKind {
         EventKind::ExecutionTimedOut,
         EventKind::ExecutionLateOutcome,
         EventKind::ExecutionCancelReceipt,
+        EventKind::ExecutionWaiting,
+        EventKind::ExecutionContinued,
+        EventKind::ExecutionPaused,
+        EventKind::ExecutionResumed,
+        EventKind::ExecutionRestarted,
+        EventKind::ApprovalRequested,
+        EventKind::ApprovalDecided,
+        EventKind::ApprovalTold,
         EventKind::RunCancelled,
+        EventKind::RunPaused,
+        EventKind::RunResumed,
         EventKind::InstanceRegistered,
         EventKind::InstanceGoodbye,
         EventKind::InstanceDegraded,
@@ -365,6 +552,8 @@ impl EventKind {
         EventKind::InstanceRestarting,
         EventKind::InstanceUnreachableCallback,
         EventKind::InstanceGone,
+        EventKind::AgentTagsChanged,
+        EventKind::LlmCircuitChanged,
         EventKind::HoldChanged,
         EventKind::PlaneStarted,
         EventKind::PlaneDraining,
@@ -383,7 +572,17 @@ impl EventKind {
             EventKind::ExecutionTimedOut => "execution.timed_out",
             EventKind::ExecutionLateOutcome => "execution.late_outcome",
             EventKind::ExecutionCancelReceipt => "execution.cancel_receipt",
+            EventKind::ExecutionWaiting => "execution.waiting",
+            EventKind::ExecutionContinued => "execution.continued",
+            EventKind::ExecutionPaused => "execution.paused",
+            EventKind::ExecutionResumed => "execution.resumed",
+            EventKind::ExecutionRestarted => "execution.restarted",
+            EventKind::ApprovalRequested => "approval.requested",
+            EventKind::ApprovalDecided => "approval.decided",
+            EventKind::ApprovalTold => "approval.told",
             EventKind::RunCancelled => "run.cancelled",
+            EventKind::RunPaused => "run.paused",
+            EventKind::RunResumed => "run.resumed",
             EventKind::InstanceRegistered => "instance.registered",
             EventKind::InstanceGoodbye => "instance.goodbye",
             EventKind::InstanceDegraded => "instance.degraded",
@@ -392,6 +591,8 @@ impl EventKind {
             EventKind::InstanceRestarting => "instance.restarting",
             EventKind::InstanceUnreachableCallback => "instance.unreachable_callback",
             EventKind::InstanceGone => "instance.gone",
+            EventKind::AgentTagsChanged => "agent.tags_changed",
+            EventKind::LlmCircuitChanged => "llm.circuit_changed",
             EventKind::HoldChanged => "hold.changed",
             EventKind::PlaneStarted => "plane.started",
             EventKind::PlaneDraining => "plane.draining",
@@ -494,6 +695,8 @@ pub struct Snapshot {
     pub queues: Vec<QueueCount>,
     /// Marked runs with open members.
     pub runs: Vec<RunRow>,
+    /// Pending approvals, and decided ones whose agent has not been told.
+    pub approvals: Vec<ApprovalRow>,
     /// Why nothing is dispatched at all, if so.
     pub hold: Option<Arc<str>>,
 }

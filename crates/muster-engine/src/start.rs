@@ -199,6 +199,7 @@ impl Engine {
             session: row.session.clone(),
             actor: row.actor.clone(),
             traceparent: row.traceparent.clone(),
+            replay: replay(row),
             call_timeout: own.unwrap_or(self.limits.call_timeout),
         })));
         let kind = if again {
@@ -220,4 +221,10 @@ impl Engine {
         }
         self.keep(execution);
     }
+}
+
+/// From where the calls of an execution may be taken over.
+fn replay(row: &crate::row::ExecutionRow) -> Option<Box<crate::row::Replay>> {
+    let replay = row.links.as_ref()?.replay.as_ref()?;
+    Some(Box::new(replay.clone()))
 }

@@ -149,6 +149,10 @@ mod tests {
             usage: None,
             origin: Origin::Server,
             late_outcome: None,
+            wait: None,
+            resume_to: None,
+            on_parent_end: muster_wire::ParentEnd::Detach,
+            links: None,
             id,
         };
         Arc::new(ExecutionView {

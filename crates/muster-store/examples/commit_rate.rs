@@ -206,6 +206,10 @@ fn begun(ids: &Ids, seq: u64, writes: &mut Vec<Write>) {
         usage: None,
         origin: Origin::Server,
         late_outcome: None,
+        wait: None,
+        resume_to: None,
+        on_parent_end: muster_wire::ParentEnd::Detach,
+        links: None,
     })));
     writes.push(Write::PutPayload {
         execution: ids.execution.clone(),

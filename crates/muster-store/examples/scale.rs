@@ -160,5 +160,9 @@ fn row(n: u64, finished: bool) -> ExecutionRow {
         usage: None,
         origin: Origin::Server,
         late_outcome: None,
+        wait: None,
+        resume_to: None,
+        on_parent_end: muster_wire::ParentEnd::Detach,
+        links: None,
     }
 }

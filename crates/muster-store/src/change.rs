@@ -12,7 +12,11 @@ pub const AWAITING_RESTART: &str = "awaiting_agent_restart";
 /// Applies a change to a row. `false`, and nothing changed, when the row has ended and the
 /// change needs an open one: finished stays finished.
 pub fn apply(row: &mut ExecutionRow, change: &ExecutionChange) -> bool {
-    if row.status.is_terminal() && !matches!(change, ExecutionChange::Late { .. }) {
+    let always = matches!(
+        change,
+        ExecutionChange::Late { .. } | ExecutionChange::RestartedAs { .. }
+    );
+    if row.status.is_terminal() && !always {
         return false;
     }
     match change {
@@ -27,6 +31,8 @@ pub fn apply(row: &mut ExecutionRow, change: &ExecutionChange) -> bool {
             row.status = Status::Running;
             row.status_reason = None;
             row.absorb_until = None;
+            row.wait = None;
+            row.resume_to = None;
             row.attempt = *attempt;
             row.started_at = Some(*started_at);
             row.clock_from = Some(*clock_from);
@@ -59,7 +65,20 @@ pub fn apply(row: &mut ExecutionRow, change: &ExecutionChange) -> bool {
             }
             row.clock_from = None;
             row.absorb_until = None;
+            row.wait = None;
+            row.resume_to = None;
         }
+        ExecutionChange::Moved(moved) => {
+            row.status = moved.status;
+            row.status_reason.clone_from(&moved.reason);
+            row.wait.clone_from(&moved.wait);
+            row.resume_to = moved.resume_to;
+            row.absorb_until = moved.absorb_until;
+            row.clock_from = moved.clock_from;
+            row.active_us = moved.active_us;
+            row.over_cap = moved.over_cap;
+        }
+        ExecutionChange::RestartedAs { id } => row.links_mut().restarted_as = Some(id.clone()),
         ExecutionChange::Late { status } => row.late_outcome = Some(*status),
     }
     true

@@ -48,6 +48,10 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
             | Write::SetAgentHold { .. }
             | Write::PutInstance(_)
             | Write::PutRun(_)
+            | Write::ResumeRun(_)
+            | Write::PutApproval(_)
+            | Write::InsertDelivery(_)
+            | Write::SetAgentTags { .. }
             | Write::InsertKey(_)
             | Write::SetHold(_) => {}
         }

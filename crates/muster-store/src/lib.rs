@@ -21,7 +21,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_engine::event::{KnownTree, Submission};
 use muster_engine::row::{
-    AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey, QueuedRow, Snapshot,
+    ApprovalRow, AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey, QueuedRow,
+    Snapshot,
 };
 use muster_engine::{Write, event::Known};
 use muster_wire::{AgentId, ExecutionId, RunId, Timestamp};
@@ -166,6 +167,17 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be read.
     fn payload(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<Payload>>;
+
+    /// Approvals of an execution, of a request id, or of both, and the last event number that
+    /// the read saw.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn approvals_named(
+        &self,
+        execution: Option<&ExecutionId>,
+        request: Option<&str>,
+    ) -> StoreResult<(u64, Vec<ApprovalRow>)>;
 
     /// The attempts of an execution, first first.
     ///

@@ -14,5 +14,7 @@ pub use attempt::{AttemptId, AttemptRef, AttemptSecret, SecretHash};
 pub use category::Category;
 pub use id::{AgentId, ExecutionId, FunctionName, InstanceId, RunId, Target, mint};
 pub use refusal::ErrorBody;
-pub use status::{ExecutionKind, FunctionKind, Lane, Origin, Status};
+pub use status::{
+    Decision, ExecutionKind, FunctionKind, Lane, Origin, ParentEnd, ReplayMode, Status, WaitCause,
+};
 pub use time::Timestamp;

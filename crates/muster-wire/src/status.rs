@@ -144,6 +144,52 @@ words!(
     }
 );
 
+words!(
+    /// What happens to an execution when the one that called it ends.
+    ParentEnd {
+        /// It goes on.
+        Detach = "detach",
+        /// It is cancelled.
+        Cancel = "cancel",
+    }
+);
+
+words!(
+    /// What an execution waits for.
+    WaitCause {
+        /// A person's decision.
+        Approval = "approval",
+        /// A child that waits itself.
+        AwaitingChild = "awaiting_child",
+    }
+);
+
+words!(
+    /// What was decided about an approval.
+    Decision {
+        /// Go on.
+        Approved = "approved",
+        /// Do not.
+        Rejected = "rejected",
+        /// Go on, with changes.
+        RequestChanges = "request_changes",
+        /// Nobody decided in time.
+        Expired = "expired",
+    }
+);
+
+words!(
+    /// Which children a restarted run takes over from its source run instead of calling again.
+    ReplayMode {
+        /// Those that had succeeded before the restarted execution was accepted.
+        SucceededBefore = "succeeded-before",
+        /// All that succeeded, but for the restarted execution and what called it.
+        AllSucceeded = "all-succeeded",
+        /// None.
+        None = "none",
+    }
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

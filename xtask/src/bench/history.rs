@@ -156,6 +156,10 @@ fn finished(n: u64, at: Timestamp, seq: &mut u64, writes: &mut Vec<Write>) {
         usage: None,
         origin: Origin::Server,
         late_outcome: None,
+        wait: None,
+        resume_to: None,
+        on_parent_end: muster_wire::ParentEnd::Detach,
+        links: None,
     })));
     writes.push(Write::InsertAttempt(Box::new(AttemptRow {
         execution: id.clone(),

@@ -18,6 +18,8 @@ pub(crate) struct Rows {
     pub(crate) agents: BTreeMap<AgentId, AgentRow>,
     pub(crate) instances: BTreeMap<(AgentId, InstanceId), InstanceRow>,
     pub(crate) runs: BTreeMap<RunId, RunRow>,
+    pub(crate) approvals: BTreeMap<(ExecutionId, Arc<str>), ApprovalRow>,
+    pub(crate) outbox: Vec<DeliveryRow>,
     pub(crate) keys: HashMap<Arc<str>, KeyRow>,
     pub(crate) payloads: BTreeMap<(ExecutionId, PayloadKind), Payload>,
     pub(crate) events: Vec<EventRow>,
@@ -36,7 +38,11 @@ impl Rows {
                     .executions
                     .get_mut(&id)
                     .expect("an update of a row that is there");
-                if !matches!(change, ExecutionChange::Late { .. }) {
+                let always = matches!(
+                    change,
+                    ExecutionChange::Late { .. } | ExecutionChange::RestartedAs { .. }
+                );
+                if !always {
                     assert!(
                         !row.status.is_terminal(),
                         "{id} was changed after its end: {change:?}"
@@ -54,6 +60,8 @@ impl Rows {
                         row.status = Status::Running;
                         row.status_reason = None;
                         row.absorb_until = None;
+                        row.wait = None;
+                        row.resume_to = None;
                         assert!(attempt > row.attempt, "attempts only grow");
                         row.attempt = attempt;
                         row.started_at = Some(started_at);
@@ -84,6 +92,22 @@ impl Rows {
                         row.absorb_until = None;
                         row.clock_from = None;
                         row.result_size = end.result_size;
+                        row.wait = None;
+                        row.resume_to = None;
+                    }
+                    ExecutionChange::Moved(moved) => {
+                        assert!(!moved.status.is_terminal());
+                        row.status = moved.status;
+                        row.status_reason = moved.reason;
+                        row.wait = moved.wait;
+                        row.resume_to = moved.resume_to;
+                        row.absorb_until = moved.absorb_until;
+                        row.clock_from = moved.clock_from;
+                        row.active_us = moved.active_us;
+                        row.over_cap = moved.over_cap;
+                    }
+                    ExecutionChange::RestartedAs { id } => {
+                        row.links_mut().restarted_as = Some(id);
                     }
                     ExecutionChange::Late { status } => row.late_outcome = Some(status),
                 }
@@ -130,7 +154,32 @@ impl Rows {
                     .insert((row.agent.clone(), row.id.clone()), *row);
             }
             Write::PutRun(row) => {
-                self.runs.insert(row.id.clone(), *row);
+                let mut run = *row;
+                if let Some(old) = self.runs.get(&run.id) {
+                    run.cancelled_at = run.cancelled_at.or(old.cancelled_at);
+                    run.cancelled_by = run.cancelled_by.or_else(|| old.cancelled_by.clone());
+                    run.paused_at = run.paused_at.or(old.paused_at);
+                    run.paused_by = run.paused_by.or_else(|| old.paused_by.clone());
+                    run.source = run.source.or_else(|| old.source.clone());
+                }
+                self.runs.insert(run.id.clone(), run);
+            }
+            Write::ResumeRun(id) => {
+                let run = self.runs.get_mut(&id).expect("run");
+                run.paused_at = None;
+                run.paused_by = None;
+            }
+            Write::PutApproval(row) => {
+                self.approvals
+                    .insert((row.execution.clone(), row.request.clone()), *row);
+            }
+            Write::InsertDelivery(row) => {
+                let told = self.outbox.iter().any(|old| old.execution == row.execution);
+                assert!(!told, "an end is told once");
+                self.outbox.push(*row);
+            }
+            Write::SetAgentTags { agent, tags } => {
+                self.agents.get_mut(&agent).expect("agent").tags = tags;
             }
             Write::InsertKey(row) => {
                 let old = self.keys.insert(row.key.clone(), *row);
@@ -180,6 +229,12 @@ impl Rows {
                 })
                 .collect(),
             runs: self.runs.values().cloned().collect(),
+            approvals: self
+                .approvals
+                .values()
+                .filter(|a| a.decided_at.is_none() || (a.told.is_none() && a.decision.is_some()))
+                .cloned()
+                .collect(),
             hold: self.hold.clone(),
         }
     }
@@ -195,6 +250,7 @@ impl Rows {
         Some(KnownRun {
             root,
             cancelled: marked.is_some_and(|m| m.cancelled_at.is_some()),
+            paused: marked.is_some_and(|m| m.paused_at.is_some()),
             size: members.len() as u64,
         })
     }

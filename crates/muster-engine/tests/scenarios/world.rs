@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_engine::effect::{Dispatch, Effects, Load, Reply, TellCancel};
+use muster_engine::effect::{Dispatch, Effects, Load, Reply, TellApproval, TellCancel};
 use muster_engine::event::*;
 use muster_engine::row::*;
 use muster_engine::{Engine, Event, Limits, Send};
@@ -23,6 +23,8 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     pub(crate) dispatched: Vec<Dispatch>,
     pub(crate) told: Vec<TellCancel>,
+    pub(crate) told_approvals: Vec<TellApproval>,
+    pub(crate) llm_checks: Vec<Arc<str>>,
     pub(crate) sends: Vec<Send>,
     pub(crate) replies: HashMap<Waiter, Vec<Reply>>,
     pub(crate) waiters: u64,
@@ -57,6 +59,8 @@ impl World {
             limits,
             dispatched: Vec::new(),
             told: Vec::new(),
+            told_approvals: Vec::new(),
+            llm_checks: Vec::new(),
             sends: Vec::new(),
             replies: HashMap::new(),
             waiters: 0,
@@ -105,6 +109,8 @@ impl World {
             match &send {
                 Send::Dispatch(dispatch) => self.dispatched.push((**dispatch).clone()),
                 Send::TellCancel(tell) => self.told.push((**tell).clone()),
+                Send::TellApproval(tell) => self.told_approvals.push((**tell).clone()),
+                Send::CheckLlm { endpoint } => self.llm_checks.push(endpoint.clone()),
                 Send::Dial { .. } | Send::Probe { .. } | Send::CloseIdle(_) => {}
             }
             self.sends.push(send);
@@ -159,6 +165,9 @@ impl World {
                             })
                             .map(|row| row.queue.turn)
                             .max(),
+                        equal_calls: None,
+                        hit: None,
+                        source_open: None,
                     };
                     Event::Submitted(s)
                 }
@@ -182,6 +191,48 @@ impl World {
                             .map(Box::new),
                     ));
                     Event::CancelRequested(c)
+                }
+                Load::Pause(mut p) => {
+                    let row = self.rows.executions.get(&p.execution).cloned();
+                    p.known = Some((as_of, row.map(Box::new)));
+                    Event::PauseRequested(p)
+                }
+                Load::TreePause(mut t) => {
+                    let queued = self
+                        .rows
+                        .executions
+                        .values()
+                        .filter(|row| row.run == t.run && row.status == Status::Queued)
+                        .cloned()
+                        .collect();
+                    t.known = Some(KnownTree {
+                        as_of,
+                        run: self.rows.run(&t.run),
+                        queued,
+                    });
+                    Event::TreePauseRequested(t)
+                }
+                Load::ApprovalAsk(mut a) => {
+                    let row = self.rows.executions.get(&a.from.execution).cloned();
+                    a.known = Some((as_of, row.map(Box::new)));
+                    Event::ApprovalAsked(a)
+                }
+                Load::Awaiter(mut a) => {
+                    let row = self.rows.executions.get(&a.from.execution).cloned();
+                    a.known = Some((as_of, row.map(Box::new)));
+                    Event::AwaiterReported(a)
+                }
+                Load::Verdict(mut v) => {
+                    let found = self
+                        .rows
+                        .approvals
+                        .values()
+                        .filter(|row| v.execution.as_ref().is_none_or(|id| row.execution == *id))
+                        .filter(|row| v.request.as_ref().is_none_or(|r| row.request == *r))
+                        .cloned()
+                        .collect();
+                    v.known = Some((as_of, found));
+                    Event::ApprovalDecided(v)
                 }
                 Load::Tree(mut t) => {
                     let queued = self
@@ -275,6 +326,7 @@ impl World {
             kind,
             required: Vec::new(),
             idempotent,
+            cancel_with_parent: name == "p",
         };
         let mut registration = Registration {
             waiter: self.waiter(),
@@ -287,10 +339,12 @@ impl World {
                 function("f", FunctionKind::Reasoner, false),
                 function("s", FunctionKind::Skill, false),
                 function("i", FunctionKind::Reasoner, true),
+                function("p", FunctionKind::Reasoner, false),
             ]),
             starting: true,
             body: Payload::default(),
             worker: None,
+            tags: Vec::new(),
         };
         change(&mut registration);
         self.step(Event::Registered(Box::new(registration)));
@@ -333,6 +387,12 @@ impl World {
             session: None,
             actor: None,
             traceparent: None,
+            on_parent_end: None,
+            webhook: None,
+            llm_endpoint: None,
+            replay: None,
+            replay_index: None,
+            restart: None,
             received_at: self.now,
             known: Known::default(),
         }

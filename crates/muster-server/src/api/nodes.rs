@@ -90,10 +90,11 @@ async fn take_registration(app: App, caller: Caller, request: Request) -> Answer
             // The registration is kept for long: it must not keep a read buffer alive.
             body: Payload(Bytes::copy_from_slice(&bytes)),
             worker,
+            tags: Vec::new(),
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Registered { base_url } => Ok(Writer::object()
+        Reply::Registered { base_url, .. } => Ok(Writer::object()
             .flag("success", true)
             .text("node_id", agent.as_str())
             .text("message", "registered")

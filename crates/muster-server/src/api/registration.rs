@@ -129,12 +129,16 @@ fn function(offered: &Offered<'_>, kind: FunctionKind) -> Result<Function, Probl
     if name.as_str().contains('.') {
         return Err(wrong("a function's name has no dot".into()));
     }
-    let mut tags = offered.tags.iter().chain(&offered.proposed_tags).flatten();
+    let tagged = |word: &str| {
+        let mut tags = offered.tags.iter().chain(&offered.proposed_tags).flatten();
+        tags.any(|tag| tag == word)
+    };
     Ok(Function {
         name,
         kind,
         required: offered.input_schema.map(required).unwrap_or_default(),
-        idempotent: tags.any(|tag| tag == "idempotent"),
+        idempotent: tagged("idempotent"),
+        cancel_with_parent: tagged("on_parent_end:cancel"),
     })
 }
 

@@ -193,13 +193,26 @@ fn change(row: &EventRow) -> Option<Change<'_>> {
     let kind = match row.kind {
         EventKind::ExecutionQueued => "execution_queued",
         EventKind::ExecutionStarted => "execution_started",
-        EventKind::ExecutionAbsorbed | EventKind::ExecutionResent => "execution_updated",
+        EventKind::ExecutionAbsorbed
+        | EventKind::ExecutionResent
+        | EventKind::ExecutionContinued => "execution_updated",
+        EventKind::ExecutionWaiting => "execution_waiting",
+        EventKind::ExecutionPaused => "execution_paused",
+        EventKind::ExecutionResumed => "execution_resumed",
         EventKind::ExecutionSucceeded => "execution_completed",
         EventKind::ExecutionFailed => "execution_failed",
         EventKind::ExecutionCancelled => "execution_cancelled",
         EventKind::ExecutionTimedOut => "execution_timeout",
         EventKind::ExecutionLateOutcome
         | EventKind::ExecutionCancelReceipt
+        | EventKind::ExecutionRestarted
+        | EventKind::ApprovalRequested
+        | EventKind::ApprovalDecided
+        | EventKind::ApprovalTold
+        | EventKind::RunPaused
+        | EventKind::RunResumed
+        | EventKind::AgentTagsChanged
+        | EventKind::LlmCircuitChanged
         | EventKind::RunCancelled
         | EventKind::InstanceRegistered
         | EventKind::InstanceGoodbye

@@ -104,6 +104,7 @@ impl Dispatcher {
                     .spawn(async move { this.probe(key, base_url).await });
             }
             Send::CloseIdle(key) => self.close_idle(&key),
+            Send::TellApproval(_) | Send::CheckLlm { .. } => {}
         }
     }
 

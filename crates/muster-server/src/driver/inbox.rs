@@ -42,6 +42,10 @@ impl LaneOf {
             Event::Submitted(_) => LaneOf::Submission,
             Event::CancelRequested(_)
             | Event::TreeCancelRequested(_)
+            | Event::PauseRequested(_)
+            | Event::TreePauseRequested(_)
+            | Event::ApprovalDecided(_)
+            | Event::TagsDecided { .. }
             | Event::PlaceLeft { .. }
             | Event::Held { .. }
             | Event::StoreRoom { .. }
@@ -63,6 +67,10 @@ impl LaneOf {
             | Event::Dialled { .. }
             | Event::Probed { .. }
             | Event::CancelTold { .. }
+            | Event::ApprovalAsked(_)
+            | Event::ApprovalTold { .. }
+            | Event::AwaiterReported(_)
+            | Event::LlmChecked { .. }
             | Event::Unheard { .. }
             | Event::WindowLoaded { .. }
             | Event::Tick => LaneOf::Outcome,

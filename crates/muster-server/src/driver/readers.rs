@@ -90,6 +90,45 @@ fn read(store: &dyn Store, shared: &Shared, load: Load) {
             }
             Event::CancelRequested(cancel)
         }
+        Load::Pause(mut wish) => {
+            match tried(|| store.execution(&wish.execution)) {
+                Some((seq, row)) => wish.known = Some((seq, row.map(Box::new))),
+                None => return given_up(shared, wish.waiter),
+            }
+            Event::PauseRequested(wish)
+        }
+        Load::TreePause(mut wish) => {
+            match tried(|| store.tree(&wish.run)) {
+                Some(tree) => wish.known = Some(tree),
+                None => return given_up(shared, wish.waiter),
+            }
+            Event::TreePauseRequested(wish)
+        }
+        Load::ApprovalAsk(mut ask) => {
+            match tried(|| store.execution(&ask.from.execution)) {
+                Some((seq, row)) => ask.known = Some((seq, row.map(Box::new))),
+                None => return given_up(shared, ask.waiter),
+            }
+            Event::ApprovalAsked(ask)
+        }
+        Load::Verdict(mut verdict) => {
+            let named = || {
+                let request = verdict.request.as_deref();
+                store.approvals_named(verdict.execution.as_ref(), request)
+            };
+            match tried(named) {
+                Some(found) => verdict.known = Some(found),
+                None => return given_up(shared, verdict.waiter),
+            }
+            Event::ApprovalDecided(verdict)
+        }
+        Load::Awaiter(mut awaiter) => {
+            match tried(|| store.execution(&awaiter.from.execution)) {
+                Some((seq, row)) => awaiter.known = Some((seq, row.map(Box::new))),
+                None => return given_up(shared, awaiter.waiter),
+            }
+            Event::AwaiterReported(awaiter)
+        }
         Load::Tree(mut wish) => {
             match tried(|| store.tree(&wish.run)) {
                 Some(tree) => wish.known = Some(tree),

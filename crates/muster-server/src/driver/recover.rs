@@ -290,6 +290,12 @@ pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
         | Event::Asked { waiter, .. } => Some(*waiter),
         Event::CancelRequested(cancel) => Some(cancel.waiter),
         Event::TreeCancelRequested(cancel) => Some(cancel.waiter),
+        Event::PauseRequested(pause) => Some(pause.waiter),
+        Event::TreePauseRequested(pause) => Some(pause.waiter),
+        Event::ApprovalAsked(ask) => Some(ask.waiter),
+        Event::ApprovalDecided(verdict) => Some(verdict.waiter),
+        Event::AwaiterReported(awaiter) => Some(awaiter.waiter),
+        Event::TagsDecided { waiter, .. } => Some(*waiter),
         Event::Answered { .. }
         | Event::Accepted { .. }
         | Event::DialFailed { .. }
@@ -302,6 +308,8 @@ pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
         | Event::Dialled { .. }
         | Event::Probed { .. }
         | Event::CancelTold { .. }
+        | Event::ApprovalTold { .. }
+        | Event::LlmChecked { .. }
         | Event::Unheard { .. }
         | Event::PlaceLeft { .. }
         | Event::WindowLoaded { .. }
@@ -334,6 +342,17 @@ fn about(event: &Event) -> String {
         Event::Probed { key, .. } => format!("probe of {}", key.agent),
         Event::CancelRequested(c) => format!("cancel of {}", c.execution),
         Event::TreeCancelRequested(c) => format!("cancel of run {}", c.run),
+        Event::PauseRequested(p) => format!("pause of {}", p.execution),
+        Event::TreePauseRequested(p) => format!("pause of run {}", p.run),
+        Event::ApprovalAsked(a) => format!("approval asked by {}", a.from.execution),
+        Event::ApprovalDecided(v) => match &v.execution {
+            Some(execution) => format!("decision about {execution}"),
+            None => "decision about an approval".into(),
+        },
+        Event::ApprovalTold { execution, .. } => format!("decision told to {execution}"),
+        Event::AwaiterReported(a) => format!("wait of {}", a.from.execution),
+        Event::TagsDecided { agent, .. } => format!("tags of {agent}"),
+        Event::LlmChecked { endpoint, .. } => format!("check of {endpoint}"),
         Event::CancelTold { attempt, .. } => format!("cancel receipt of {}", attempt.execution),
         Event::Unheard { execution } => format!("unwritten answer for {execution}"),
         Event::PlaceLeft { .. } => "a caller that hung up".into(),

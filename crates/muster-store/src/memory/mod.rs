@@ -10,8 +10,8 @@ mod state;
 use bytes::Bytes;
 use muster_engine::event::{Known, KnownTree, Submission};
 use muster_engine::row::{
-    AttemptRow, EventRow, ExecutionRow, OpenExecution, Payload, PayloadKind, QueueCount, QueueKey,
-    QueuedRow, Snapshot,
+    ApprovalRow, AttemptRow, EventRow, ExecutionRow, OpenExecution, Payload, PayloadKind,
+    QueueCount, QueueKey, QueuedRow, Snapshot,
 };
 use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
 use parking_lot::Mutex;
@@ -158,6 +158,9 @@ impl Store for MemoryStore {
                 .parent
                 .as_ref()
                 .and_then(|parent| boxed(&parent.execution)),
+            equal_calls: None,
+            hit: None,
+            source_open: None,
         })
     }
 
@@ -235,6 +238,24 @@ impl Store for MemoryStore {
         let small = state.payloads.get(&key);
         let large = || state.large.get(&key).map(|large| &large.bytes);
         Ok(small.or_else(large).cloned())
+    }
+
+    fn approvals_named(
+        &self,
+        execution: Option<&ExecutionId>,
+        request: Option<&str>,
+    ) -> StoreResult<(u64, Vec<ApprovalRow>)> {
+        let state = self.state.lock();
+        let mut found: Vec<ApprovalRow> = state
+            .approvals
+            .values()
+            .filter(|row| execution.is_some() || request.is_some_and(|r| *row.request == *r))
+            .filter(|row| execution.is_none_or(|id| row.execution == *id))
+            .filter(|row| request.is_none_or(|r| *row.request == *r))
+            .cloned()
+            .collect();
+        found.sort_by_key(|row| row.requested_at);
+        Ok((state.last_seq(), found))
     }
 
     fn attempts(&self, execution: &ExecutionId) -> StoreResult<Vec<AttemptRow>> {
@@ -371,6 +392,14 @@ fn snapshot(state: &State) -> Snapshot {
             .runs
             .values()
             .filter(|run| is_open(&run.id))
+            .cloned()
+            .collect(),
+        approvals: state
+            .approvals
+            .values()
+            .filter(|row| {
+                row.decided_at.is_none() || (row.told.is_none() && row.decision.is_some())
+            })
             .cloned()
             .collect(),
         hold: state.hold.clone(),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use muster_engine::Write;
 use muster_engine::event::KnownRun;
 use muster_engine::row::{
-    AgentRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, KeyRow, Payload, PayloadKind, RunRow,
+    AgentRow, ApprovalRow, AttemptRow, DeliveryRow, EventRow, ExecutionRow, InstanceRow, KeyRow,
+    Payload, PayloadKind, RunRow,
 };
 use muster_wire::{AgentId, ExecutionId, InstanceId, RunId, Timestamp};
 use rustc_hash::FxHashMap;
@@ -37,6 +38,8 @@ pub(super) struct State {
     pub(super) events: BTreeMap<u64, Arc<EventRow>>,
     pub(super) keys: BTreeMap<Arc<str>, KeyRow>,
     pub(super) runs: BTreeMap<RunId, RunRow>,
+    pub(super) approvals: BTreeMap<(ExecutionId, Arc<str>), ApprovalRow>,
+    pub(super) outbox: BTreeMap<u64, DeliveryRow>,
     pub(super) agents: BTreeMap<AgentId, AgentRow>,
     pub(super) instances: BTreeMap<(AgentId, InstanceId), InstanceRow>,
     pub(super) hold: Option<Arc<str>>,
@@ -65,6 +68,7 @@ impl State {
         Some(KnownRun {
             root: root.clone(),
             cancelled: mark.is_some_and(|mark| mark.cancelled_at.is_some()),
+            paused: mark.is_some_and(|mark| mark.paused_at.is_some()),
             size: self.run_members(run).count() as u64,
         })
     }
@@ -171,8 +175,53 @@ impl State {
             }
             Write::PutRun(row) => {
                 let id = row.id.clone();
-                let before = self.runs.insert(id.clone(), (**row).clone());
+                let before = self.runs.get(&id).cloned();
+                let mut run = (**row).clone();
+                if let Some(old) = &before {
+                    run.cancelled_at = run.cancelled_at.or(old.cancelled_at);
+                    run.cancelled_by = run.cancelled_by.or_else(|| old.cancelled_by.clone());
+                    run.paused_at = run.paused_at.or(old.paused_at);
+                    run.paused_by = run.paused_by.or_else(|| old.paused_by.clone());
+                    run.source = run.source.or_else(|| old.source.clone());
+                }
+                self.runs.insert(id.clone(), run);
                 Ok(Box::new(move |state| put_back(&mut state.runs, id, before)))
+            }
+            Write::ResumeRun(id) => {
+                let before = self.runs.get(id).cloned();
+                if let Some(run) = self.runs.get_mut(id) {
+                    run.paused_at = None;
+                    run.paused_by = None;
+                }
+                let id = id.clone();
+                Ok(Box::new(move |state| put_back(&mut state.runs, id, before)))
+            }
+            Write::PutApproval(row) => {
+                let key = (row.execution.clone(), row.request.clone());
+                let before = self.approvals.insert(key.clone(), (**row).clone());
+                Ok(Box::new(move |state| {
+                    put_back(&mut state.approvals, key, before);
+                }))
+            }
+            Write::InsertDelivery(row) => {
+                let seq = row.seq;
+                self.outbox.insert(seq, (**row).clone());
+                Ok(Box::new(move |state| {
+                    state.outbox.remove(&seq);
+                }))
+            }
+            Write::SetAgentTags { agent, tags } => {
+                let row = self
+                    .agents
+                    .get_mut(agent)
+                    .ok_or_else(|| conflict(format!("there is no agent {agent}")))?;
+                let before = std::mem::replace(&mut row.tags, tags.clone());
+                let id = agent.clone();
+                Ok(Box::new(move |state| {
+                    if let Some(row) = state.agents.get_mut(&id) {
+                        row.tags = before;
+                    }
+                }))
             }
             Write::InsertKey(row) => {
                 if self.keys.contains_key(&row.key) {

@@ -2,7 +2,9 @@
 //! word. The views of the schema show the words.
 
 use muster_engine::row::{AttemptOutcome, EventKind, PayloadKind};
-use muster_wire::{ExecutionKind, FunctionKind, Lane, Origin, Status};
+use muster_wire::{
+    Decision, ExecutionKind, FunctionKind, Lane, Origin, ParentEnd, Status, WaitCause,
+};
 
 /// A closed enum that rows keep as a number.
 pub(crate) trait Code: Copy + Sized + 'static {
@@ -52,6 +54,11 @@ codes!(Lane, "lane", { Sync = 0, Async = 1, Restart = 2, Mcp = 3, });
 codes!(FunctionKind, "function kind", { Reasoner = 0, Skill = 1, });
 codes!(ExecutionKind, "execution kind", { Dispatched = 0, Observed = 1, });
 codes!(Origin, "origin", { Dev = 0, Server = 1, Ci = 2, });
+codes!(ParentEnd, "parent end", { Detach = 0, Cancel = 1, });
+codes!(WaitCause, "wait cause", { Approval = 0, AwaitingChild = 1, });
+codes!(Decision, "decision", {
+    Approved = 0, Rejected = 1, RequestChanges = 2, Expired = 3,
+});
 codes!(PayloadKind, "payload kind", { Input = 0, Result = 1, ErrorDetails = 2, Late = 3, });
 codes!(AttemptOutcome, "attempt outcome", {
     Answered = 0, DialFailed = 1, Broke = 2, TimedOut = 3, Disowned = 4, Orphaned = 5,
@@ -60,10 +67,13 @@ codes!(AttemptOutcome, "attempt outcome", {
 codes!(EventKind, "event kind", {
     ExecutionQueued = 1, ExecutionStarted = 2, ExecutionAbsorbed = 3, ExecutionResent = 4,
     ExecutionSucceeded = 5, ExecutionFailed = 6, ExecutionCancelled = 7, ExecutionTimedOut = 8,
-    ExecutionLateOutcome = 9, ExecutionCancelReceipt = 10, RunCancelled = 20,
+    ExecutionLateOutcome = 9, ExecutionCancelReceipt = 10, ExecutionWaiting = 11,
+    ExecutionContinued = 12, ExecutionPaused = 13, ExecutionResumed = 14,
+    ExecutionRestarted = 15, ApprovalRequested = 16, ApprovalDecided = 17, ApprovalTold = 18,
+    RunCancelled = 20, RunPaused = 21, RunResumed = 22,
     InstanceRegistered = 30, InstanceGoodbye = 31, InstanceDegraded = 32, InstanceActive = 33,
     InstanceDown = 34, InstanceRestarting = 35, InstanceUnreachableCallback = 36,
-    InstanceGone = 37, HoldChanged = 50, PlaneStarted = 60, PlaneDraining = 61,
+    InstanceGone = 37, AgentTagsChanged = 40, LlmCircuitChanged = 41, HoldChanged = 50, PlaneStarted = 60, PlaneDraining = 61,
 });
 
 #[cfg(test)]
@@ -84,6 +94,9 @@ mod tests {
         each_reads_back::<FunctionKind>();
         each_reads_back::<ExecutionKind>();
         each_reads_back::<Origin>();
+        each_reads_back::<ParentEnd>();
+        each_reads_back::<WaitCause>();
+        each_reads_back::<Decision>();
         each_reads_back::<PayloadKind>();
         each_reads_back::<AttemptOutcome>();
         each_reads_back::<EventKind>();

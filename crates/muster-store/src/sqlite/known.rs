@@ -2,7 +2,7 @@
 //! each over one state of the file together with that state's last event number.
 
 use muster_engine::event::{Known, KnownRun, KnownTree, Submission};
-use muster_engine::row::{AttemptRow, ExecutionRow, QueueKey, QueuedRow};
+use muster_engine::row::{ApprovalRow, AttemptRow, ExecutionRow, QueueKey, QueuedRow};
 use muster_wire::{AgentId, ExecutionId, RunId};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -131,12 +131,13 @@ fn run(conn: &Connection, id: &RunId) -> StoreResult<Option<KnownRun>> {
         .map_err(failed("count a run"))?;
     let mark = first(
         conn,
-        "SELECT root, cancelled_at FROM runs WHERE id = ?1",
+        "SELECT root, cancelled_at, paused_at FROM runs WHERE id = ?1",
         [id.as_str()],
         |row| {
             let mut from = Columns::of(row);
             Ok((
                 ExecutionId::trusted(from.text()?),
+                from.int_opt()?.is_some(),
                 from.int_opt()?.is_some(),
             ))
         },
@@ -149,10 +150,12 @@ fn run(conn: &Connection, id: &RunId) -> StoreResult<Option<KnownRun>> {
             .map_err(failed("read a run's root"))?
             .map(ExecutionId::trusted),
     };
-    let cancelled = mark.as_ref().is_some_and(|(_, cancelled)| *cancelled);
-    Ok(root.or(mark.map(|(root, _)| root)).map(|root| KnownRun {
+    let cancelled = mark.as_ref().is_some_and(|(_, cancelled, _)| *cancelled);
+    let paused = mark.as_ref().is_some_and(|(_, _, paused)| *paused);
+    Ok(root.or(mark.map(|(root, _, _)| root)).map(|root| KnownRun {
         root,
         cancelled,
+        paused,
         size: size.cast_unsigned(),
     }))
 }
@@ -211,6 +214,32 @@ pub(super) fn window(
 
 fn clamp(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Approvals of an execution, of a request id, or of both.
+pub(super) fn approvals_named(
+    conn: &Connection,
+    id: Option<&ExecutionId>,
+    request: Option<&str>,
+) -> StoreResult<Vec<ApprovalRow>> {
+    let columns = rows::APPROVAL_COLUMNS;
+    let sql = match (id, request) {
+        (Some(_), _) => format!(
+            "SELECT {columns} FROM approvals WHERE execution = ?1 AND (?2 IS NULL OR request = ?2)
+             ORDER BY requested_at LIMIT 1000"
+        ),
+        (None, Some(_)) => format!(
+            "SELECT {columns} FROM approvals WHERE ?1 IS NULL AND request = ?2
+             ORDER BY requested_at LIMIT 1000"
+        ),
+        (None, None) => return Ok(Vec::new()),
+    };
+    readable(
+        conn,
+        &sql,
+        params![id.map(ExecutionId::as_str), request],
+        |row| rows::approval(&mut Columns::of(row)),
+    )
 }
 
 /// The attempts of an execution, first first.

@@ -103,16 +103,19 @@ impl Numbers {
             return Ok(());
         };
         lately.queued = false;
-        let place = conn
-            .prepare_cached("SELECT agent, class, turn FROM executions WHERE n = ?1")
-            .and_then(|mut s| {
-                s.query_row([lately.n], |row| {
-                    let agent: String = row.get(0)?;
-                    Ok((AgentId::trusted(agent), row.get(1)?, row.get(2)?))
-                })
-            })
-            .map_err(failed("look up a place in a queue"))?;
+        let place = place(conn, lately.n)?;
         *self.queues.entry(place).or_default() -= 1;
+        Ok(())
+    }
+
+    /// A resumed execution is in its queue again, at its old place.
+    pub(super) fn enter_queue(&mut self, conn: &Connection, id: &ExecutionId) -> StoreResult<()> {
+        let Some(lately) = self.of.get_mut(id).filter(|lately| !lately.queued) else {
+            return Ok(());
+        };
+        lately.queued = true;
+        let place = place(conn, lately.n)?;
+        *self.queues.entry(place).or_default() += 1;
         Ok(())
     }
 
@@ -141,4 +144,15 @@ impl Numbers {
         }
         Ok(())
     }
+}
+
+fn place(conn: &Connection, n: i64) -> StoreResult<Place> {
+    conn.prepare_cached("SELECT agent, class, turn FROM executions WHERE n = ?1")
+        .and_then(|mut s| {
+            s.query_row([n], |row| {
+                let agent: String = row.get(0)?;
+                Ok((AgentId::trusted(agent), row.get(1)?, row.get(2)?))
+            })
+        })
+        .map_err(failed("look up a place in a queue"))
 }

@@ -42,6 +42,17 @@ pub(super) fn restore(conn: &Connection, now: Timestamp) -> StoreResult<Restored
         open: open(conn, &mut aside)?,
         queues: queues(conn)?,
         runs: runs(conn, &mut aside)?,
+        approvals: aside.rows(
+            conn,
+            "approval",
+            &format!(
+                "SELECT execution || ' ' || request, {} FROM approvals INDEXED BY approvals_open
+                 WHERE decided_at IS NULL OR (told IS NULL AND decision IS NOT NULL)",
+                rows::APPROVAL_COLUMNS
+            ),
+            [],
+            |row| rows::approval(&mut Columns::from(row, 1)),
+        )?,
         hold: first(
             conn,
             "SELECT value FROM meta WHERE name = 'hold'",
@@ -230,9 +241,12 @@ fn runs(conn: &Connection, aside: &mut Aside) -> StoreResult<Vec<RunRow>> {
     aside.rows(
         conn,
         "run",
-        "SELECT id, id, root, cancelled_at, cancelled_by FROM runs r WHERE EXISTS (
+        &format!(
+            "SELECT id, {} FROM runs r WHERE EXISTS (
             SELECT 1 FROM executions INDEXED BY executions_open
             WHERE status < 4 AND status IN (0, 1, 2, 3) AND run = r.id)",
+            rows::RUN_COLUMNS
+        ),
         [],
         |row| rows::run(&mut Columns::from(row, 1)),
     )

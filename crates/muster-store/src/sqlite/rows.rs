@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_engine::row::{
-    AgentRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, Payload, QueueKey, RunRow,
+    AgentRow, ApprovalRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, Links, Payload,
+    QueueKey, RunRow, Wait,
 };
 use muster_wire::{
     AgentId, Category, ExecutionId, FunctionName, InstanceId, RunId, SecretHash, Timestamp,
@@ -22,7 +23,9 @@ macro_rules! execution_columns {
         "id,run,root,parent,depth,kind,lane,agent,function,function_kind,status,status_reason,\
          error_category,error_text,error_status,class,turn,seq,attempt,holds,over_cap,created_at,\
          started_at,ended_at,active_us,clock_from,deadline_us,absorb_until,input_size,input_hash,\
-         result_size,key_hash,principal,session,actor,traceparent,usage,origin,late_outcome"
+         result_size,key_hash,principal,session,actor,traceparent,usage,origin,late_outcome,\
+         wait_cause,wait_reference,wait_until,resume_to,on_parent_end,replay,replay_of,restart_of,\
+         restarted_as,webhook"
     };
 }
 /// The columns that [`attempt`] reads after the execution's id.
@@ -230,6 +233,59 @@ pub(crate) fn execution(from: &mut Columns<'_>) -> StoreResult<ExecutionRow> {
         usage: from.payload_opt()?,
         origin: from.code()?,
         late_outcome: from.code_opt()?,
+        wait: wait(from)?,
+        resume_to: from.code_opt()?,
+        on_parent_end: from.code()?,
+        links: links(from)?,
+    })
+}
+
+fn wait(from: &mut Columns<'_>) -> StoreResult<Option<Box<Wait>>> {
+    let cause = from.code_opt()?;
+    let reference = from.arc_opt()?;
+    let until = from.time_opt()?;
+    Ok(cause.map(|cause| {
+        Box::new(Wait {
+            cause,
+            reference: reference.unwrap_or_default(),
+            until,
+        })
+    }))
+}
+
+fn links(from: &mut Columns<'_>) -> StoreResult<Option<Box<Links>>> {
+    let links = Links {
+        replay: json_opt(from.bytes_opt()?)?,
+        replay_of: from.text_opt()?.map(ExecutionId::trusted),
+        restart_of: from.text_opt()?.map(ExecutionId::trusted),
+        restarted_as: from.text_opt()?.map(ExecutionId::trusted),
+        webhook: from.arc_opt()?,
+    };
+    Ok((links != Links::default()).then(|| Box::new(links)))
+}
+
+/// The columns that [`approval`] reads.
+pub(crate) const APPROVAL_COLUMNS: &str = "execution,request,run,agent,attempt,request_url,\
+     callback_url,requested_at,expires_at,decision,decided_at,decided_by,feedback,response,told";
+
+/// An approval from [`APPROVAL_COLUMNS`].
+pub(crate) fn approval(from: &mut Columns<'_>) -> StoreResult<ApprovalRow> {
+    Ok(ApprovalRow {
+        execution: ExecutionId::trusted(from.text()?),
+        request: from.arc()?,
+        run: RunId::trusted(from.text()?),
+        agent: AgentId::trusted(from.text()?),
+        attempt: from.number()?,
+        request_url: from.arc_opt()?,
+        callback_url: from.arc_opt()?,
+        requested_at: from.time()?,
+        expires_at: from.time()?,
+        decision: from.code_opt()?,
+        decided_at: from.time_opt()?,
+        decided_by: from.arc_opt()?,
+        feedback: from.payload_opt()?,
+        response: from.payload_opt()?,
+        told: from.arc_opt()?,
     })
 }
 
@@ -285,7 +341,8 @@ pub(crate) fn event(from: &mut Columns<'_>) -> StoreResult<EventRow> {
 }
 
 /// The columns that [`agent`] reads.
-pub(crate) const AGENT_COLUMNS: &str = "id,principal,created_at,registered_at,registration,held";
+pub(crate) const AGENT_COLUMNS: &str =
+    "id,principal,created_at,registered_at,registration,held,tags";
 
 /// An agent from [`AGENT_COLUMNS`].
 pub(crate) fn agent(from: &mut Columns<'_>) -> StoreResult<AgentRow> {
@@ -296,6 +353,7 @@ pub(crate) fn agent(from: &mut Columns<'_>) -> StoreResult<AgentRow> {
         registered_at: from.time()?,
         registration: from.payload()?,
         held: from.flag()?,
+        tags: json_opt(from.bytes_opt()?)?.unwrap_or_default(),
     })
 }
 
@@ -321,13 +379,19 @@ pub(crate) fn instance(from: &mut Columns<'_>) -> StoreResult<InstanceRow> {
     })
 }
 
-/// A run's marks: id, root, cancelled_at, cancelled_by.
+/// The columns that [`run`] reads.
+pub(crate) const RUN_COLUMNS: &str = "id,root,cancelled_at,cancelled_by,paused_at,paused_by,source";
+
+/// A run's marks from [`RUN_COLUMNS`].
 pub(crate) fn run(from: &mut Columns<'_>) -> StoreResult<RunRow> {
     Ok(RunRow {
         id: RunId::trusted(from.text()?),
         root: ExecutionId::trusted(from.text()?),
         cancelled_at: from.time_opt()?,
         cancelled_by: from.arc_opt()?,
+        paused_at: from.time_opt()?,
+        paused_by: from.arc_opt()?,
+        source: from.text_opt()?.map(RunId::trusted),
     })
 }
 

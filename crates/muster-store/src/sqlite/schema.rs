@@ -10,10 +10,11 @@ use muster_wire::{ExecutionKind, FunctionKind, Lane, Origin, Status};
 use super::codes::Code;
 
 /// The format that this build writes, and the newest it reads.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
-/// Steps of the decisions file; the first brings format 1.
-pub(crate) const DECISIONS: &[&str] = &[r"
+/// Steps of the decisions file; each brings the format of its number.
+pub(crate) const DECISIONS: &[&str] = &[
+    r"
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE leases (
     id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, owner TEXT NOT NULL, taken_at INTEGER NOT NULL
@@ -121,7 +122,48 @@ CREATE TABLE credentials (
 );
 CREATE INDEX credentials_run ON credentials (run, created_at);
 CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-"];
+",
+    r"
+ALTER TABLE executions ADD COLUMN wait_cause INTEGER;
+ALTER TABLE executions ADD COLUMN wait_reference BLOB;
+ALTER TABLE executions ADD COLUMN wait_until INTEGER;
+ALTER TABLE executions ADD COLUMN resume_to INTEGER;
+ALTER TABLE executions ADD COLUMN on_parent_end INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE executions ADD COLUMN replay TEXT;
+ALTER TABLE executions ADD COLUMN replay_of TEXT;
+ALTER TABLE executions ADD COLUMN restart_of TEXT;
+ALTER TABLE executions ADD COLUMN restarted_as TEXT;
+ALTER TABLE executions ADD COLUMN webhook BLOB;
+ALTER TABLE runs ADD COLUMN paused_at INTEGER;
+ALTER TABLE runs ADD COLUMN paused_by BLOB;
+ALTER TABLE runs ADD COLUMN source TEXT;
+CREATE INDEX runs_source ON runs (source) WHERE source IS NOT NULL;
+ALTER TABLE agents ADD COLUMN tags BLOB;
+
+CREATE TABLE approvals (
+    execution TEXT NOT NULL, request TEXT NOT NULL, run TEXT NOT NULL, agent TEXT NOT NULL,
+    attempt INTEGER NOT NULL, request_url BLOB, callback_url BLOB, requested_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL, decision INTEGER, decided_at INTEGER, decided_by BLOB,
+    feedback BLOB, response BLOB, told BLOB,
+    PRIMARY KEY (execution, request)
+) WITHOUT ROWID;
+CREATE INDEX approvals_request ON approvals (request);
+CREATE INDEX approvals_time ON approvals (requested_at, execution);
+-- Pending, or decided and not told.
+CREATE INDEX approvals_open ON approvals (expires_at)
+    WHERE decided_at IS NULL OR (told IS NULL AND decision IS NOT NULL);
+
+-- seq: the number of the event it tells of. next_at is NULL when nothing is due: delivered, or
+-- dead.
+CREATE TABLE webhook_outbox (
+    seq INTEGER PRIMARY KEY, execution TEXT NOT NULL, run TEXT NOT NULL, status INTEGER NOT NULL,
+    at INTEGER NOT NULL, webhook BLOB NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
+    next_at INTEGER, delivered_at INTEGER, dead_at INTEGER, last_error BLOB, last_status INTEGER
+);
+CREATE INDEX webhook_outbox_due ON webhook_outbox (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX webhook_outbox_execution ON webhook_outbox (execution);
+",
+];
 
 /// Steps of the payload file: large payloads, and the agents' memory.
 pub(crate) const PAYLOADS: &[&str] = &[r"

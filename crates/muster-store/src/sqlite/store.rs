@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use muster_engine::event::{Known, KnownTree, Submission};
-use muster_engine::row::{AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey};
+use muster_engine::row::{
+    ApprovalRow, AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey,
+};
 use muster_wire::{AgentId, ExecutionId, RunId, Timestamp};
 use rusqlite::{Connection, params};
 
@@ -114,6 +116,17 @@ impl Store for SqliteStore {
 
     fn payload(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<Payload>> {
         self.read_payload(execution, kind)
+    }
+
+    fn approvals_named(
+        &self,
+        execution: Option<&ExecutionId>,
+        request: Option<&str>,
+    ) -> StoreResult<(u64, Vec<ApprovalRow>)> {
+        self.decision_readers.read(|conn| {
+            let found = known::approvals_named(conn, execution, request)?;
+            Ok((known::last_seq(conn)?, found))
+        })
     }
 
     fn attempts(&self, execution: &ExecutionId) -> StoreResult<Vec<AttemptRow>> {

@@ -1,12 +1,13 @@
 //! Each write of the engine as one fixed statement. Knows nothing of transactions.
 
 use muster_engine::Write;
-use muster_engine::effect::{Ending, ExecutionChange};
+use muster_engine::effect::{Ending, ExecutionChange, Move};
 use muster_engine::event::AttemptKey;
 use muster_engine::row::{
-    AgentRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, KeyRow, Payload, PayloadKind, RunRow,
+    AgentRow, AgentTags, ApprovalRow, AttemptRow, DeliveryRow, EventRow, ExecutionRow, InstanceRow,
+    KeyRow, Payload, PayloadKind, RunRow,
 };
-use muster_wire::{ExecutionId, InstanceId, Status};
+use muster_wire::{AgentId, ExecutionId, InstanceId, RunId, Status};
 use rusqlite::{Connection, params};
 
 use super::codes::Code;
@@ -21,8 +22,15 @@ pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> 
         Write::InsertExecution(row) => insert_execution(conn, numbers, row),
         Write::UpdateExecution { id, change } => {
             let n = numbers.number(conn, id)?;
-            if !matches!(change, ExecutionChange::Late { .. }) {
-                numbers.leave_queue(conn, id)?;
+            match change {
+                ExecutionChange::Late { .. } | ExecutionChange::RestartedAs { .. } => {}
+                ExecutionChange::Moved(moved) if moved.status == Status::Queued => {
+                    numbers.enter_queue(conn, id)?;
+                }
+                ExecutionChange::Started { .. }
+                | ExecutionChange::Absorbed { .. }
+                | ExecutionChange::Ended(_)
+                | ExecutionChange::Moved(_) => numbers.leave_queue(conn, id)?,
             }
             update_execution(conn, n, id, change)
         }
@@ -79,6 +87,10 @@ pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> 
         }
         Write::PutInstance(row) => put_instance(conn, row),
         Write::PutRun(row) => put_run(conn, row),
+        Write::ResumeRun(run) => resume_run(conn, run),
+        Write::PutApproval(row) => put_approval(conn, row),
+        Write::InsertDelivery(row) => insert_delivery(conn, row),
+        Write::SetAgentTags { agent, tags } => set_agent_tags(conn, agent, tags),
         Write::InsertKey(row) => insert_key(conn, row),
         Write::InsertEvent(row) => insert_event(conn, row),
         Write::SetHold(reason) => set_hold(conn, reason.as_deref()),
@@ -92,11 +104,18 @@ fn insert_execution(
 ) -> StoreResult<()> {
     let n = numbers.next();
     let root = (row.root != row.id).then_some(row.root.as_str());
+    let wait = row.wait.as_deref();
+    let links = row.links.as_deref();
+    let replay = match links.and_then(|links| links.replay.as_ref()) {
+        Some(replay) => Some(to_json(replay)?),
+        None => None,
+    };
     let statement = concat!(
         "INSERT INTO executions (n,",
         super::rows::execution_columns!(),
         ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,\
-         ?22,?23,?24,?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37,?38,?39,?40)"
+         ?22,?23,?24,?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37,?38,?39,?40,?41,?42,?43,\
+         ?44,?45,?46,?47,?48,?49,?50)"
     );
     conn.prepare_cached(statement)
         .and_then(|mut s| {
@@ -141,6 +160,24 @@ fn insert_execution(
                 blob(&row.usage),
                 row.origin.code(),
                 row.late_outcome.map(Code::code),
+                wait.map(|wait| wait.cause.code()),
+                wait.map(|wait| wait.reference.as_bytes()),
+                wait.and_then(|wait| wait.until).map(|t| t.0),
+                row.resume_to.map(Code::code),
+                row.on_parent_end.code(),
+                replay,
+                links
+                    .and_then(|links| links.replay_of.as_ref())
+                    .map(ExecutionId::as_str),
+                links
+                    .and_then(|links| links.restart_of.as_ref())
+                    .map(ExecutionId::as_str),
+                links
+                    .and_then(|links| links.restarted_as.as_ref())
+                    .map(ExecutionId::as_str),
+                links
+                    .and_then(|links| links.webhook.as_deref())
+                    .map(str::as_bytes),
             ])
         })
         .map_err(failed("insert an execution"))?;
@@ -165,6 +202,7 @@ fn update_execution(
         } => conn
             .prepare_cached(
                 "UPDATE executions SET status = 1, status_reason = NULL, absorb_until = NULL,
+                    wait_cause = NULL, wait_reference = NULL, wait_until = NULL, resume_to = NULL,
                     attempt = ?2, started_at = ?3, clock_from = ?4, active_us = ?5,
                     over_cap = ?6, holds = ?7 WHERE n = ?1 AND status < 4",
             )
@@ -198,6 +236,10 @@ fn update_execution(
                 ])
             }),
         ExecutionChange::Ended(ending) => end_execution(conn, n, ending),
+        ExecutionChange::Moved(moved) => move_execution(conn, n, moved),
+        ExecutionChange::RestartedAs { id } => conn
+            .prepare_cached("UPDATE executions SET restarted_as = ?2 WHERE n = ?1")
+            .and_then(|mut s| s.execute(params![n, id.as_str()])),
         ExecutionChange::Late { status } => conn
             .prepare_cached("UPDATE executions SET late_outcome = ?2 WHERE n = ?1")
             .and_then(|mut s| s.execute(params![n, status.code()])),
@@ -216,7 +258,8 @@ fn end_execution(conn: &Connection, n: i64, ending: &Ending) -> rusqlite::Result
     conn.prepare_cached(
         "UPDATE executions SET status = ?2, status_reason = ?3, error_category = ?4,
             error_text = ?5, error_status = ?6, ended_at = ?7, active_us = ?8, result_size = ?9,
-            usage = coalesce(?10, usage), clock_from = NULL, absorb_until = NULL
+            usage = coalesce(?10, usage), clock_from = NULL, absorb_until = NULL,
+            wait_cause = NULL, wait_reference = NULL, wait_until = NULL, resume_to = NULL
          WHERE n = ?1 AND status < 4",
     )?
     .execute(params![
@@ -230,6 +273,29 @@ fn end_execution(conn: &Connection, n: i64, ending: &Ending) -> rusqlite::Result
         ending.active_us,
         ending.result_size.map(u64::cast_signed),
         blob(&ending.usage),
+    ])
+}
+
+fn move_execution(conn: &Connection, n: i64, moved: &Move) -> rusqlite::Result<usize> {
+    let wait = moved.wait.as_deref();
+    conn.prepare_cached(
+        "UPDATE executions SET status = ?2, status_reason = ?3, wait_cause = ?4,
+            wait_reference = ?5, wait_until = ?6, resume_to = ?7, absorb_until = ?8,
+            clock_from = ?9, active_us = ?10, over_cap = ?11
+         WHERE n = ?1 AND status < 4",
+    )?
+    .execute(params![
+        n,
+        moved.status.code(),
+        moved.reason.as_deref().map(str::as_bytes),
+        wait.map(|wait| wait.cause.code()),
+        wait.map(|wait| wait.reference.as_bytes()),
+        wait.and_then(|wait| wait.until).map(|t| t.0),
+        moved.resume_to.map(Code::code),
+        moved.absorb_until.map(|t| t.0),
+        moved.clock_from.map(|t| t.0),
+        moved.active_us,
+        moved.over_cap,
     ])
 }
 
@@ -285,11 +351,12 @@ pub(crate) fn slot(n: i64, kind: PayloadKind) -> i64 {
 }
 
 fn put_agent(conn: &Connection, row: &AgentRow) -> StoreResult<()> {
+    let tags = tags_json(&row.tags)?;
     conn.prepare_cached(
-        "INSERT INTO agents (id,principal,created_at,registered_at,registration,held)
-         VALUES (?1,?2,?3,?4,?5,?6)
+        "INSERT INTO agents (id,principal,created_at,registered_at,registration,held,tags)
+         VALUES (?1,?2,?3,?4,?5,?6,?7)
          ON CONFLICT (id) DO UPDATE SET principal = ?2, created_at = ?3, registered_at = ?4,
-            registration = ?5, held = ?6",
+            registration = ?5, held = ?6, tags = ?7",
     )
     .and_then(|mut s| {
         s.execute(params![
@@ -299,6 +366,7 @@ fn put_agent(conn: &Connection, row: &AgentRow) -> StoreResult<()> {
             row.registered_at.0,
             &row.registration.0[..],
             row.held,
+            tags,
         ])
     })
     .map_err(failed("write an agent"))?;
@@ -334,8 +402,11 @@ fn put_instance(conn: &Connection, row: &InstanceRow) -> StoreResult<()> {
 
 fn put_run(conn: &Connection, row: &RunRow) -> StoreResult<()> {
     conn.prepare_cached(
-        "INSERT OR REPLACE INTO runs (id, root, cancelled_at, cancelled_by)
-         VALUES (?1, ?2, ?3, ?4)",
+        "INSERT INTO runs (id, root, cancelled_at, cancelled_by, paused_at, paused_by, source)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+         ON CONFLICT (id) DO UPDATE SET root = ?2, cancelled_at = coalesce(?3, cancelled_at),
+            cancelled_by = coalesce(?4, cancelled_by), paused_at = coalesce(?5, paused_at),
+            paused_by = coalesce(?6, paused_by), source = coalesce(?7, source)",
     )
     .and_then(|mut s| {
         s.execute(params![
@@ -343,9 +414,87 @@ fn put_run(conn: &Connection, row: &RunRow) -> StoreResult<()> {
             row.root.as_str(),
             row.cancelled_at.map(|t| t.0),
             row.cancelled_by.as_deref().map(str::as_bytes),
+            row.paused_at.map(|t| t.0),
+            row.paused_by.as_deref().map(str::as_bytes),
+            row.source.as_ref().map(RunId::as_str),
         ])
     })
     .map_err(failed("write a run"))?;
+    Ok(())
+}
+
+fn resume_run(conn: &Connection, run: &RunId) -> StoreResult<()> {
+    conn.prepare_cached("UPDATE runs SET paused_at = NULL, paused_by = NULL WHERE id = ?1")
+        .and_then(|mut s| s.execute([run.as_str()]))
+        .map_err(failed("resume a run"))?;
+    Ok(())
+}
+
+fn put_approval(conn: &Connection, row: &ApprovalRow) -> StoreResult<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO approvals (execution, request, run, agent, attempt, request_url,
+            callback_url, requested_at, expires_at, decision, decided_at, decided_by, feedback,
+            response, told)
+         VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            row.execution.as_str(),
+            &*row.request,
+            row.run.as_str(),
+            row.agent.as_str(),
+            row.attempt,
+            row.request_url.as_deref().map(str::as_bytes),
+            row.callback_url.as_deref().map(str::as_bytes),
+            row.requested_at.0,
+            row.expires_at.0,
+            row.decision.map(Code::code),
+            row.decided_at.map(|t| t.0),
+            row.decided_by.as_deref().map(str::as_bytes),
+            blob(&row.feedback),
+            blob(&row.response),
+            row.told.as_deref().map(str::as_bytes),
+        ])
+    })
+    .map_err(failed("write an approval"))?;
+    Ok(())
+}
+
+fn insert_delivery(conn: &Connection, row: &DeliveryRow) -> StoreResult<()> {
+    conn.prepare_cached(
+        "INSERT INTO webhook_outbox (seq, execution, run, status, at, webhook, next_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?5)",
+    )
+    .and_then(|mut s| {
+        s.execute(params![
+            row.seq.cast_signed(),
+            row.execution.as_str(),
+            row.run.as_str(),
+            row.status.code(),
+            row.at.0,
+            row.webhook.as_bytes(),
+        ])
+    })
+    .map_err(failed("insert a message for a webhook"))?;
+    Ok(())
+}
+
+fn tags_json(tags: &AgentTags) -> StoreResult<Option<Vec<u8>>> {
+    if *tags == AgentTags::default() {
+        return Ok(None);
+    }
+    to_json(tags).map(Some)
+}
+
+fn set_agent_tags(conn: &Connection, agent: &AgentId, tags: &AgentTags) -> StoreResult<()> {
+    let tags = tags_json(tags)?;
+    let changed = conn
+        .prepare_cached("UPDATE agents SET tags = ?2 WHERE id = ?1")
+        .and_then(|mut s| s.execute(params![agent.as_str(), tags]))
+        .map_err(failed("write an agent's tags"))?;
+    if changed != 1 {
+        return Err(StoreError::Conflict(format!("there is no agent {agent}")));
+    }
     Ok(())
 }
 

@@ -33,69 +33,72 @@ fn write() -> impl Strategy<Value = Write> {
         PayloadKind::Late,
     ]);
     prop_oneof![
-        6 => (n(), prop::option::of(n()), at(), status(), 0..3_u8, 0..3_u64).prop_map(
-            |(n, parent, at, status, class, turn)| {
-                let mut new = match parent {
-                    Some(parent) if parent != n => child(&id(n), &row(&id(parent), 1), at),
-                    _ => row(&id(n), at),
-                };
-                new.status = status;
-                new.ended_at = status.is_terminal().then_some(Timestamp(at));
-                (new.queue.class, new.queue.turn) = (class, turn);
-                Write::InsertExecution(Arc::new(new))
-            }
-        ),
-        3 => (n(), 1..4_u32, at()).prop_map(|(n, attempt, at)| started(&id(n), attempt, at)),
-        3 => (n(), terminal(), at()).prop_map(|(n, status, at)| ended(&id(n), status, at)),
-        1 => (n(), at()).prop_map(|(n, at)| Write::UpdateExecution {
-            id: execution_id(&id(n)),
-            change: ExecutionChange::Absorbed {
-                until: Timestamp(at),
-                started_at: Timestamp(at),
-                clock_from: Timestamp(at),
-            },
-        }),
-        1 => (n(), status()).prop_map(|(n, status)| Write::UpdateExecution {
-            id: execution_id(&id(n)),
-            change: ExecutionChange::Late { status },
-        }),
-        2 => (n(), 1..3_u32, at()).prop_map(|(n, attempt_n, at)| {
-            Write::InsertAttempt(Box::new(attempt(&id(n), attempt_n, at)))
-        }),
-        1 => (n(), 1..3_u32, at()).prop_map(|(n, attempt, at)| Write::AcceptAttempt {
-            attempt: AttemptKey { execution: execution_id(&id(n)), n: attempt },
-            at: Timestamp(at),
-        }),
-        1 => (n(), 1..3_u32, at()).prop_map(|(n, attempt, at)| Write::EndAttempt {
-            attempt: AttemptKey { execution: execution_id(&id(n)), n: attempt },
-            at: Timestamp(at),
-            outcome: AttemptOutcome::Broke,
-            evidence: Some(payload(b"e")),
-        }),
-        2 => (n(), kind, prop::collection::vec(any::<u8>(), 0..20))
-            .prop_map(|(n, kind, bytes)| put(&id(n), kind, &bytes)),
-        1 => (n(), prop::option::of(at())).prop_map(|(n, at)| Write::PutRun(Box::new(RunRow {
-            id: run_id(&format!("run-of-{}", id(n))),
-            root: execution_id(&id(n)),
-            cancelled_at: at.map(Timestamp),
-            cancelled_by: Some(Arc::from("by")),
-        }))),
-        1 => (n(), n()).prop_map(|(key, n)| Write::InsertKey(Box::new(KeyRow {
-            key: Arc::from(format!("owner\0{key}")),
-            execution: execution_id(&id(n)),
-            body_hash: [n; 16],
-            at: Timestamp(1),
-        }))),
-        2 => (n(), at()).prop_map(|(n, at)| {
-            let mut line = event(EventKind::ExecutionQueued, at);
-            line.execution = Some(execution_id(&id(n)));
-            say(line)
-        }),
-        1 => any::<bool>().prop_map(|held| Write::SetHold(held.then(|| Arc::from("held")))),
-        1 => any::<bool>().prop_map(|held| Write::PutAgent(Box::new(agent("agent", held)))),
-        1 => any::<bool>()
-            .prop_map(|held| Write::SetAgentHold { agent: agent_id("agent"), held }),
-    ]
+            6 => (n(), prop::option::of(n()), at(), status(), 0..3_u8, 0..3_u64).prop_map(
+                |(n, parent, at, status, class, turn)| {
+                    let mut new = match parent {
+                        Some(parent) if parent != n => child(&id(n), &row(&id(parent), 1), at),
+                        _ => row(&id(n), at),
+                    };
+                    new.status = status;
+                    new.ended_at = status.is_terminal().then_some(Timestamp(at));
+                    (new.queue.class, new.queue.turn) = (class, turn);
+                    Write::InsertExecution(Arc::new(new))
+                }
+            ),
+            3 => (n(), 1..4_u32, at()).prop_map(|(n, attempt, at)| started(&id(n), attempt, at)),
+            3 => (n(), terminal(), at()).prop_map(|(n, status, at)| ended(&id(n), status, at)),
+            1 => (n(), at()).prop_map(|(n, at)| Write::UpdateExecution {
+                id: execution_id(&id(n)),
+                change: ExecutionChange::Absorbed {
+                    until: Timestamp(at),
+                    started_at: Timestamp(at),
+                    clock_from: Timestamp(at),
+                },
+            }),
+            1 => (n(), status()).prop_map(|(n, status)| Write::UpdateExecution {
+                id: execution_id(&id(n)),
+                change: ExecutionChange::Late { status },
+            }),
+            2 => (n(), 1..3_u32, at()).prop_map(|(n, attempt_n, at)| {
+                Write::InsertAttempt(Box::new(attempt(&id(n), attempt_n, at)))
+            }),
+            1 => (n(), 1..3_u32, at()).prop_map(|(n, attempt, at)| Write::AcceptAttempt {
+                attempt: AttemptKey { execution: execution_id(&id(n)), n: attempt },
+                at: Timestamp(at),
+            }),
+            1 => (n(), 1..3_u32, at()).prop_map(|(n, attempt, at)| Write::EndAttempt {
+                attempt: AttemptKey { execution: execution_id(&id(n)), n: attempt },
+                at: Timestamp(at),
+                outcome: AttemptOutcome::Broke,
+                evidence: Some(payload(b"e")),
+            }),
+            2 => (n(), kind, prop::collection::vec(any::<u8>(), 0..20))
+                .prop_map(|(n, kind, bytes)| put(&id(n), kind, &bytes)),
+            1 => (n(), prop::option::of(at())).prop_map(|(n, at)| Write::PutRun(Box::new(RunRow {
+                id: run_id(&format!("run-of-{}", id(n))),
+                root: execution_id(&id(n)),
+    paused_at: None,
+    paused_by: None,
+    source: None,
+                cancelled_at: at.map(Timestamp),
+                cancelled_by: Some(Arc::from("by")),
+            }))),
+            1 => (n(), n()).prop_map(|(key, n)| Write::InsertKey(Box::new(KeyRow {
+                key: Arc::from(format!("owner\0{key}")),
+                execution: execution_id(&id(n)),
+                body_hash: [n; 16],
+                at: Timestamp(1),
+            }))),
+            2 => (n(), at()).prop_map(|(n, at)| {
+                let mut line = event(EventKind::ExecutionQueued, at);
+                line.execution = Some(execution_id(&id(n)));
+                say(line)
+            }),
+            1 => any::<bool>().prop_map(|held| Write::SetHold(held.then(|| Arc::from("held")))),
+            1 => any::<bool>().prop_map(|held| Write::PutAgent(Box::new(agent("agent", held)))),
+            1 => any::<bool>()
+                .prop_map(|held| Write::SetAgentHold { agent: agent_id("agent"), held }),
+        ]
 }
 
 /// Commits in the same way, and says whether it was taken.

@@ -258,6 +258,9 @@ crate::on_each_store! {
         let mut mark = RunRow {
             id: run_id("run-of-e1"),
             root: execution_id("e1"),
+paused_at: None,
+paused_by: None,
+source: None,
             cancelled_at: None,
             cancelled_by: None,
         };

@@ -176,6 +176,9 @@ crate::on_each_store! {
             Write::PutRun(Box::new(RunRow {
                 id: run_id("run-of-e1"),
                 root: execution_id("e1"),
+paused_at: None,
+paused_by: None,
+source: None,
                 cancelled_at: Some(Timestamp(9)),
                 cancelled_by: None,
             })),

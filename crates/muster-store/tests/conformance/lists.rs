@@ -128,6 +128,9 @@ crate::on_each_store! {
         hand.commit(vec![Write::PutRun(Box::new(RunRow {
             id: root.run.clone(),
             root: root.id.clone(),
+paused_at: None,
+paused_by: None,
+source: None,
             cancelled_at: Some(Timestamp(4)),
             cancelled_by: None,
         }))]);

@@ -46,7 +46,7 @@ crate::on_each_store! {
         ask.parent = Some(AttemptRef::parse("root~1.secret").unwrap());
         ask.idempotency_key = Some(Arc::from("owner\0k"));
         let known = store.known(&ask).unwrap();
-        let run = KnownRun { root: root.id.clone(), cancelled: false, size: 4 };
+        let run = KnownRun { root: root.id.clone(), cancelled: false, paused: false, size: 4 };
         assert_eq!(known.run.as_ref(), Some(&run));
         assert_eq!(known.turn, Some(7), "three has started, two waits elsewhere");
         assert_eq!(known.parent.as_deref(), Some(&root));
@@ -60,6 +60,9 @@ crate::on_each_store! {
         hand.commit(vec![Write::PutRun(Box::new(RunRow {
             id: root.run.clone(),
             root: root.id.clone(),
+paused_at: None,
+paused_by: None,
+source: None,
             cancelled_at: Some(Timestamp(9)),
             cancelled_by: None,
         }))]);

@@ -40,12 +40,18 @@ crate::on_each_store! {
             Write::PutRun(Box::new(RunRow {
                 id: waits.run.clone(),
                 root: waits.id.clone(),
+paused_at: None,
+paused_by: None,
+source: None,
                 cancelled_at: Some(Timestamp(12)),
                 cancelled_by: Some(Arc::from("somebody")),
             })),
             Write::PutRun(Box::new(RunRow {
                 id: run_id("run-of-done"),
                 root: execution_id("done"),
+paused_at: None,
+paused_by: None,
+source: None,
                 cancelled_at: Some(Timestamp(12)),
                 cancelled_by: None,
             })),

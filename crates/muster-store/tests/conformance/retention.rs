@@ -87,6 +87,9 @@ crate::on_each_store! {
         hand.commit(vec![Write::PutRun(Box::new(RunRow {
             id: old.run.clone(),
             root: old.id.clone(),
+paused_at: None,
+paused_by: None,
+source: None,
             cancelled_at: Some(Timestamp(7)),
             cancelled_by: None,
         }))]);

@@ -151,6 +151,10 @@ pub(crate) fn row(id: &str, at: i64) -> ExecutionRow {
         usage: None,
         origin: Origin::Dev,
         late_outcome: None,
+        wait: None,
+        resume_to: None,
+        on_parent_end: muster_wire::ParentEnd::Detach,
+        links: None,
     }
 }
 
@@ -267,6 +271,12 @@ pub(crate) fn submission(run: Option<&str>, agent: &str) -> Submission {
         session: None,
         actor: None,
         traceparent: None,
+        on_parent_end: None,
+        webhook: None,
+        llm_endpoint: None,
+        replay: None,
+        replay_index: None,
+        restart: None,
         received_at: Timestamp(1),
         known: muster_engine::event::Known::default(),
     }
@@ -307,6 +317,7 @@ pub(crate) fn agent(id: &str, held: bool) -> AgentRow {
         registered_at: Timestamp(2),
         registration: payload(b"{}"),
         held,
+        tags: Default::default(),
     }
 }
 
@@ -321,6 +332,7 @@ pub(crate) fn instance(agent: &str, id: &str, at: i64) -> InstanceRow {
             kind: FunctionKind::Skill,
             required: vec!["field".into()],
             idempotent: true,
+            cancel_with_parent: false,
         }]),
         registered_at: Timestamp(at),
         renewed_at: Timestamp(at),
