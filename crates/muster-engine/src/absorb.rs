@@ -51,12 +51,20 @@ impl Engine {
         } else {
             grace
         };
+        // A process that its supervisor is stopping may drain first; the grace is for its return.
+        let coming = self.agents.get(&agent_id).and_then(|agent| {
+            let restarting = agent.instances.iter().filter(|i| i.is_present());
+            restarting.filter_map(|i| i.facts.restart_until).max()
+        });
         let held = self.hold.is_some() || self.agents.get(&agent_id).is_some_and(|a| a.held);
         let until = match execution.row.absorb_until {
             Some(until) => until,
             None if held => Timestamp::NEVER,
             None => {
-                let until = now + wait.unwrap_or_default();
+                let mut until = now + wait.unwrap_or_default();
+                if let (Some(coming), false) = (coming, wait.is_none()) {
+                    until = until.max(coming);
+                }
                 caller_left.map_or(until, |left| until.min(left))
             }
         };
@@ -87,6 +95,7 @@ impl Engine {
                     until,
                     started_at: row.started_at.unwrap_or(now),
                     clock_from: row.clock_from.unwrap_or(now),
+                    over_cap: row.over_cap,
                 },
             }),
         }
@@ -183,6 +192,7 @@ impl Engine {
                         until,
                         started_at: row.started_at.unwrap_or(now),
                         clock_from: row.clock_from.unwrap_or(now),
+                        over_cap: row.over_cap,
                     },
                 });
             }
@@ -199,7 +209,7 @@ impl Engine {
             let Some(agent) = self.agents.get(id) else {
                 return;
             };
-            if held || agent.held || !agent.can_start(now, limits) {
+            if held || agent.held || self.drain_ended || !agent.can_start(now, limits) {
                 return;
             }
             let mut released = None;

@@ -29,12 +29,11 @@ pub(crate) enum Gate {
         /// A dial is under way.
         dialling: bool,
     },
-    /// A dial got through: so many may be out at once, doubling with each success.
+    /// A dial got through: so many more may go out. Whoever reaches the agent makes room for two
+    /// others, whoever does not for one: 1, 2, 4, 8 go out one after another.
     Ramp {
-        /// How many may be out.
+        /// How many.
         allowed: u32,
-        /// How many are.
-        out: u32,
     },
 }
 
@@ -51,6 +50,10 @@ pub(crate) struct Instance {
     pub(crate) orphans_at: Option<Timestamp>,
     /// A probe is under way.
     pub(crate) probing: bool,
+    /// The address it registered with last; it may be called at another one.
+    pub(crate) given_url: Arc<str>,
+    /// When it was last asked for at its other addresses.
+    pub(crate) sought_at: Option<Timestamp>,
     /// The state that was last told.
     pub(crate) told: InstanceState,
     /// Whether the shell hands in each beat.
@@ -73,7 +76,14 @@ impl Instance {
         match self.gate {
             Gate::Open => true,
             Gate::Closed { .. } => false,
-            Gate::Ramp { allowed, out } => out < allowed,
+            Gate::Ramp { allowed } => allowed > 0,
+        }
+    }
+
+    /// One that went out on the ramp is no longer on its way: it reached the agent, or never will.
+    pub(crate) fn off_the_ramp(&mut self, reached: bool) {
+        if let Gate::Ramp { allowed } = &mut self.gate {
+            *allowed = allowed.saturating_add(1 + u32::from(reached));
         }
     }
 

@@ -49,10 +49,10 @@ impl Engine {
         mut outcome: Outcome,
         out: &mut Effects,
     ) {
-        let Some(execution) = self.take_attempt(key) else {
+        let Some(mut execution) = self.take_attempt(key) else {
             return;
         };
-        self.got_through(now, &execution, true, out);
+        self.got_through(now, &mut execution, true, out);
         if outcome.status == Status::Failed
             && outcome.category == Some(Category::AgentError)
             && let Some(reported) = &execution.reported_error
@@ -98,7 +98,7 @@ impl Engine {
         let Some(mut execution) = self.take_attempt(key) else {
             return;
         };
-        self.got_through(now, &execution, true, out);
+        self.got_through(now, &mut execution, true, out);
         self.mark_accepted(now, &mut execution, out);
         self.keep(execution);
     }
@@ -123,13 +123,14 @@ impl Engine {
     fn got_through(
         &mut self,
         now: Timestamp,
-        execution: &Execution,
+        execution: &mut Execution,
         exchanged: bool,
         out: &mut Effects,
     ) {
-        let Some(attempt) = execution.attempt() else {
+        let (Phase::Sent(attempt) | Phase::Accepted(attempt)) = &mut execution.phase else {
             return;
         };
+        let on_ramp = std::mem::take(&mut attempt.on_ramp);
         let Some(agent) = self.agents.get_mut(&execution.row.agent) else {
             return;
         };
@@ -146,9 +147,8 @@ impl Engine {
         instance.facts.dial_failed = None;
         instance.facts.dial_failing_since = None;
         instance.facts.wait_ran_out_at = None;
-        if let Gate::Ramp { allowed, out } = &mut instance.gate {
-            *allowed = allowed.saturating_mul(2);
-            *out = out.saturating_sub(1);
+        if on_ramp {
+            instance.off_the_ramp(true);
         }
         if nobody_waits && matches!(instance.gate, Gate::Ramp { .. }) {
             instance.gate = Gate::Open;
@@ -157,6 +157,14 @@ impl Engine {
         self.tell_instances(now, &id, out);
         self.release_absorbed(now, &id, out);
         self.pump(now, &id, out);
+    }
+
+    /// The connection of a call stands: whoever waits behind it need not wait for its answer.
+    pub(crate) fn taken(&mut self, now: Timestamp, key: &AttemptKey, out: &mut Effects) {
+        if let Some(mut execution) = self.take_attempt(key) {
+            self.got_through(now, &mut execution, false, out);
+            self.keep(execution);
+        }
     }
 
     pub(crate) fn dial_failed(
@@ -190,6 +198,11 @@ impl Engine {
                 out.sends.push(Send::CloseIdle(instance.facts.key.clone()));
             }
         }
+        let key = crate::event::InstanceKey {
+            agent: id.clone(),
+            instance: attempt.instance.clone(),
+        };
+        self.seek(now, &key, out);
         self.tell_instances(now, &id, out);
         self.launch(
             now,
@@ -227,13 +240,13 @@ impl Engine {
     }
 
     pub(crate) fn timed_out(&mut self, now: Timestamp, key: &AttemptKey, out: &mut Effects) {
-        let Some(execution) = self.take_attempt(key) else {
+        let Some(mut execution) = self.take_attempt(key) else {
             return;
         };
         if matches!(execution.phase, Phase::Accepted(_)) {
             return self.keep(execution);
         }
-        self.got_through(now, &execution, false, out);
+        self.got_through(now, &mut execution, false, out);
         self.tell_cancel(&execution, "call_timeout", out);
         let text = "the agent did not answer within agents.call_timeout";
         let end = End::timeout(Category::AgentTimeout, text)
@@ -281,7 +294,7 @@ impl Engine {
         let Some(mut execution) = self.take(&callback.from.execution) else {
             return;
         };
-        self.got_through(now, &execution, true, out);
+        self.got_through(now, &mut execution, true, out);
         out.replies.push((callback.waiter, Reply::CallbackTaken));
         if callback.outcome.status.is_terminal() {
             self.end(

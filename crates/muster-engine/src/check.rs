@@ -3,6 +3,7 @@
 
 use muster_wire::{ExecutionKind, Status};
 
+use crate::agent::Gate;
 use crate::engine::Engine;
 use crate::execution::Phase;
 use crate::timers::TimerKey;
@@ -178,6 +179,19 @@ impl Engine {
                     instance.id(),
                     instance.facts.in_flight
                 );
+                if let Gate::Ramp { allowed } = instance.gate {
+                    let on_ramp = agent
+                        .holders
+                        .iter()
+                        .filter_map(|holder| self.executions.get(holder)?.attempt())
+                        .filter(|a| a.on_ramp && a.instance == *instance.id())
+                        .count();
+                    must!(
+                        allowed > 0 || on_ramp > 0,
+                        "{}: nothing is on its ramp, and nothing may go",
+                        instance.id()
+                    );
+                }
             }
         }
         must!(

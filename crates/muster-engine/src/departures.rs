@@ -14,8 +14,9 @@ use crate::event::{InstanceKey, Waiter, WorkerChange};
 use crate::execution::Phase;
 use crate::row::{AttemptOutcome, EventKind, EventRow};
 
-/// How long a process may drain before its supervisor kills it; added to the grace of a restart.
-const DRAIN_UNDER_SUPERVISOR: Duration = Duration::from_secs(10);
+/// How long a process may take to end before its supervisor kills it, what is on its way to it
+/// included; added to the grace of a restart.
+const DRAIN_UNDER_SUPERVISOR: Duration = Duration::from_secs(16);
 
 /// What a goodbye's own time-out gets on top before its executions count as orphans.
 const GOODBYE_SLACK: Duration = Duration::from_secs(5);

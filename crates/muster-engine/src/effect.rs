@@ -148,6 +148,8 @@ pub enum ExecutionChange {
         started_at: Timestamp,
         /// Since when the clock runs.
         clock_from: Timestamp,
+        /// Started over the cap.
+        over_cap: bool,
     },
     /// It ended. The queue, absorption and clock marks come off.
     Ended(Box<Ending>),
@@ -258,6 +260,13 @@ pub enum Send {
         /// How long to wait first.
         after: Duration,
     },
+    /// Asks at addresses, in this order, for an instance's `/health`; proves nothing about us.
+    Seek {
+        /// Which instance.
+        key: InstanceKey,
+        /// Where.
+        at: Vec<Arc<str>>,
+    },
     /// Asks an instance for its `/health`.
     Probe {
         /// Which instance.
@@ -326,6 +335,9 @@ pub struct Dispatch {
     pub replay: Option<Box<Replay>>,
     /// How long the exchange may take.
     pub call_timeout: Duration,
+    /// Others wait for it to get through: to be told when its connection stands and the agent
+    /// takes its time to answer.
+    pub tell_when_taken: bool,
 }
 
 /// Everything needed to tell an agent of a cancel.

@@ -115,6 +115,7 @@ impl Engine {
         let active_us = execution.active_us(now);
         let attempt = attempt_key(&execution);
         let proof = execution.attempt().map(|a| (a.n, a.proof));
+        let was_on_ramp = execution.attempt().is_some_and(|a| a.on_ramp);
         let instance = execution.attempt().map(|a| a.instance.clone());
         let row = Arc::make_mut(&mut execution.row);
         row.status = outcome.status;
@@ -206,6 +207,9 @@ impl Engine {
         self.let_observed_children_go(now, &row.id);
         let (agent, run) = (row.agent.clone(), row.run.clone());
         self.leave_run(&run);
+        if was_on_ramp {
+            self.release_absorbed(now, &agent, out);
+        }
         self.pump(now, &agent, out);
     }
 
@@ -218,9 +222,12 @@ impl Engine {
         agent.holders.remove(&row.id);
         agent.absorbed.remove(&row.queue.seq);
         if let Some(instance) = instance.and_then(|id| agent.instance_mut(id))
-            && execution.attempt().is_some()
+            && let Some(attempt) = execution.attempt()
         {
             instance.facts.in_flight = instance.facts.in_flight.saturating_sub(1);
+            if attempt.on_ramp {
+                instance.off_the_ramp(false);
+            }
         }
     }
 
@@ -339,7 +346,7 @@ impl Engine {
                 if self
                     .limits
                     .queue_timeout
-                    .is_some_and(|wait| execution.row.created_at + wait <= now)
+                    .is_some_and(|wait| execution.queued_from + wait <= now)
                 {
                     let text = "no slot became free within executions.queue_timeout";
                     let end =

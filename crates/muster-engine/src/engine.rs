@@ -13,6 +13,7 @@ use crate::joins::Unheard;
 use crate::limits::Limits;
 use crate::liveness::LivenessLimits;
 use crate::recent::Recent;
+use crate::recovery::Outage;
 use crate::row::{EventKind, EventRow, Payload};
 use crate::timers::{TimerKey, Timers};
 
@@ -56,6 +57,8 @@ pub struct Engine {
     pub(crate) draining: bool,
     pub(crate) drain_ended: bool,
     pub(crate) store_full: bool,
+    /// The last time in which nobody decided.
+    pub(crate) outage: Outage,
 }
 
 /// The secret of an attempt: a keyed hash of its name, so that it needs no store to be known
@@ -80,6 +83,7 @@ impl Engine {
             Event::Submitted(submission) => self.submitted(now, submission, out),
             Event::Answered { attempt, outcome } => self.answered(now, &attempt, *outcome, out),
             Event::Accepted { attempt } => self.accepted(now, &attempt, out),
+            Event::Taken { attempt } => self.taken(now, &attempt, out),
             Event::DialFailed { attempt, error } => self.dial_failed(now, &attempt, error, out),
             Event::BrokeAfterSend { attempt, error } => self.broke(now, &attempt, &error, out),
             Event::TimedOut { attempt } => self.timed_out(now, &attempt, out),
@@ -104,6 +108,7 @@ impl Engine {
                 base_url,
                 error,
             } => self.dialled(now, &key, &base_url, error, out),
+            Event::Sought { key, found } => self.sought(now, &key, found, out),
             Event::Probed { key, seen } => self.probed(now, &key, seen, out),
             Event::CancelRequested(cancel) => self.cancel_requested(now, cancel, out),
             Event::TreeCancelRequested(cancel) => self.tree_cancel_requested(now, cancel, out),
@@ -329,6 +334,7 @@ impl Engine {
             self.wait_anew(now, &id, out);
             self.release_absorbed(now, &id, out);
             self.pump(now, &id, out);
+            self.break_deadlocks(now, [Some(id), None], out);
         }
     }
 

@@ -52,6 +52,11 @@ pub enum Event {
         /// Whose.
         attempt: AttemptKey,
     },
+    /// The connection of a call stands, and the agent takes its time to answer.
+    Taken {
+        /// Whose.
+        attempt: AttemptKey,
+    },
     /// No byte reached the agent.
     DialFailed {
         /// Whose.
@@ -117,6 +122,13 @@ pub enum Event {
         base_url: Arc<str>,
         /// What went wrong, if anything.
         error: Option<Arc<str>>,
+    },
+    /// An instance was asked for at its other addresses.
+    Sought {
+        /// Which instance.
+        key: InstanceKey,
+        /// The first address that answered as it.
+        found: Option<Arc<str>>,
     },
     /// A probe of `/health` ended.
     Probed {
@@ -441,6 +453,8 @@ pub struct Registration {
     pub worker: Option<Arc<str>>,
     /// Tags it asks for that need an approval.
     pub tags: Vec<Box<str>>,
+    /// Where else it may be: addresses it named itself, and the one it registered from.
+    pub candidates: Vec<Arc<str>>,
 }
 
 /// What a supervisor of ours says about a process.

@@ -45,6 +45,8 @@ pub(crate) struct Attempt {
     pub(crate) proof: SecretHash,
     /// Sent before a crash of the plane, and nothing heard since: given up at this moment.
     pub(crate) recover_until: Option<Timestamp>,
+    /// It went out on the ramp after its instance came back, and has not reached it yet.
+    pub(crate) on_ramp: bool,
 }
 
 /// A caller that is held.
@@ -71,15 +73,19 @@ pub(crate) struct Execution {
     pub(crate) reported_error: Option<Payload>,
     /// It, or an execution above it, was cancelled: it may not call any more.
     pub(crate) disowned: bool,
+    /// Since when it waits for a slot, as far as `executions.queue_timeout` is concerned.
+    pub(crate) queued_from: Timestamp,
     /// The hint to give when it cannot be reached.
     pub(crate) last_dial: Option<Arc<str>>,
 }
 
 impl Execution {
     pub(crate) fn new(row: Arc<ExecutionRow>, phase: Phase, idempotent: bool) -> Self {
+        let queued_from = row.created_at;
         Self {
             row,
             phase,
+            queued_from,
             held: Vec::new(),
             armed: None,
             queued_children: 0,
@@ -134,7 +140,7 @@ impl Execution {
     /// The next moment at which it must be looked at.
     pub(crate) fn next_look(&self, queue_timeout: Option<Duration>) -> Option<Timestamp> {
         let own = match &self.phase {
-            Phase::Queued => queue_timeout.map(|wait| self.row.created_at + wait),
+            Phase::Queued => queue_timeout.map(|wait| self.queued_from + wait),
             Phase::Absorbed { until } => Some(*until),
             Phase::Sent(attempt) | Phase::Accepted(attempt) => attempt.recover_until,
             Phase::Observed { ends_at, .. } => *ends_at,

@@ -37,11 +37,12 @@ impl Engine {
             return self.dial_gates(now, &key.agent, out);
         }
         match error {
-            None => instance.gate = Gate::Ramp { allowed: 1, out: 0 },
+            None => instance.gate = Gate::Ramp { allowed: 1 },
             Some(error) => {
                 *wait = (*wait * 2).clamp(crate::agent::DIAL_FIRST, DIAL_LONGEST);
                 instance.facts.dial_failed = Some((now, error));
                 instance.facts.dial_failing_since.get_or_insert(now);
+                self.seek(now, key, out);
             }
         }
         self.after_sign_of_life(now, &key.agent, out);

@@ -101,8 +101,15 @@ impl Engine {
         out: &mut Effects,
     ) -> Result<bool, Pause> {
         let sync = submission.lane == Lane::Sync;
-        if self.executions.contains_key(id) {
-            if sync {
+        if let Some(found) = self.executions.get(id) {
+            if sync && self.drain_ended {
+                let still = Reply::StillRunning {
+                    execution: id.clone(),
+                    run: found.row.run.clone(),
+                    shutdown: true,
+                };
+                out.replies.push((submission.waiter, still));
+            } else if sync {
                 let until = now + self.limits.sync_wait;
                 if let Some(mut execution) = self.take(id) {
                     execution.held.push(Held {

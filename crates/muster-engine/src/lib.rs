@@ -6,6 +6,7 @@
 //! become visible. Whoever drives it commits the writes first.
 
 mod absorb;
+mod addresses;
 mod admission;
 mod agent;
 mod answer;

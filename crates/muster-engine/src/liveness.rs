@@ -51,6 +51,8 @@ pub struct InstanceFacts {
     pub forgiven_until: Timestamp,
     /// The supervised process it is.
     pub worker: Option<Arc<str>>,
+    /// Where else it may be, by its own word or by where it registered from.
+    pub candidates: Arc<[Arc<str>]>,
     /// Attempts in flight.
     pub in_flight: u32,
 }
@@ -197,8 +199,13 @@ impl InstanceFacts {
             && at.since(since) >= UNREACHABLE_AFTER
             && now.since(self.renewed_at) >= limits.restart_grace
         {
+            let others: Vec<&str> = self.candidates.iter().map(|url| &**url).collect();
+            let others = match others.as_slice() {
+                [] => String::new(),
+                others => format!(", and it does not answer at {} either", others.join(", ")),
+            };
             let text = format!(
-                "it beats, but {} cannot be dialled: {error}; set AGENT_CALLBACK_URL to an address the plane reaches",
+                "it beats, but {} cannot be dialled: {error}{others}; set AGENT_CALLBACK_URL to an address the plane reaches",
                 self.base_url
             );
             return says(InstanceState::UnreachableCallback, *at, text);
@@ -282,6 +289,7 @@ mod tests {
             gone: None,
             forgiven_until: Timestamp(0),
             worker: None,
+            candidates: Arc::default(),
             in_flight: 0,
         }
     }

@@ -21,6 +21,31 @@ const FORGIVEN_LEAST: std::time::Duration = std::time::Duration::from_secs(15);
 /// The gap between beats that is assumed until it is learned again.
 const BEAT_ASSUMED: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// The time in which nobody decided.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Outage {
+    /// The last moment before it.
+    began: Timestamp,
+    /// How long it was, in microseconds.
+    length: i64,
+}
+
+impl Outage {
+    /// A moment from before the outage, as if the outage had not been.
+    pub(crate) fn not_counted(self, at: Timestamp) -> Timestamp {
+        Timestamp(at.0.saturating_add(self.length))
+    }
+
+    /// The same for a moment that may be younger than the outage.
+    pub(crate) fn not_counted_if_before(self, at: Timestamp) -> Timestamp {
+        if at <= self.began {
+            self.not_counted(at)
+        } else {
+            at
+        }
+    }
+}
+
 impl Engine {
     /// Rebuilds from what the store holds. The effects are committed and carried out like those
     /// of a step.
@@ -52,11 +77,17 @@ impl Engine {
             hold: snapshot.hold,
             draining: false,
             drain_ended: false,
+            outage: Outage::default(),
             store_full: false,
             limits,
         };
-        // Nobody decided between the last event and now: that time counts for nobody.
-        let away = now.since(snapshot.last_at);
+        // Nobody decided between the last event and now: that time counts for nobody. Where the
+        // wall clock was set back meanwhile, it is less than nothing.
+        let away = Outage {
+            began: snapshot.last_at,
+            length: now.0.saturating_sub(snapshot.last_at.0),
+        };
+        engine.outage = away;
         for row in snapshot.agents {
             let mut agent = Agent::new(row.id.clone(), row.principal, row.created_at);
             agent.held = row.held;
@@ -68,6 +99,7 @@ impl Engine {
         for row in instances {
             engine.restore_instance(now, away, row);
         }
+        engine.doubt_the_replaced(now);
         for count in snapshot.queues {
             engine.waiting_total += count.count;
             if let Some(agent) = engine.agents.get_mut(&count.agent) {
@@ -116,6 +148,29 @@ impl Engine {
         engine
     }
 
+    /// That a younger process registered at an older one's address is not stored with the older
+    /// one: it is doubted anew, and is gone unless it beats.
+    fn doubt_the_replaced(&mut self, now: Timestamp) {
+        let mut older = Vec::new();
+        for here in self.addresses.values() {
+            for (n, key) in here.iter().enumerate() {
+                if here[n + 1..].iter().any(|other| other.agent == key.agent) {
+                    older.push(key.clone());
+                }
+            }
+        }
+        for key in older {
+            if let Some(instance) = self
+                .agents
+                .get_mut(&key.agent)
+                .and_then(|agent| agent.instance_mut(&key.instance))
+            {
+                instance.replaced_at = Some(now);
+            }
+            self.rearm(now, &key);
+        }
+    }
+
     /// What runs inside an agent's process ends with its caller, when that is open too.
     fn let_observed_live_with_their_parents(&mut self) {
         if self.observed == 0 {
@@ -143,7 +198,7 @@ impl Engine {
         }
     }
 
-    fn restore_instance(&mut self, now: Timestamp, away: std::time::Duration, row: InstanceRow) {
+    fn restore_instance(&mut self, now: Timestamp, away: Outage, row: InstanceRow) {
         let limits = self.liveness(&row.agent);
         let key = crate::event::InstanceKey {
             agent: row.agent.clone(),
@@ -163,11 +218,11 @@ impl Engine {
             base_url: row.base_url,
             version: row.version,
             functions: row.functions,
-            registered_at: row.registered_at,
-            renewed_at: row.renewed_at,
+            registered_at: row.registered_at.min(now),
+            renewed_at: row.renewed_at.min(now),
             beat_at: None,
             beat_interval: BEAT_ASSUMED,
-            goodbye_at: row.goodbye_at,
+            goodbye_at: row.goodbye_at.map(|at| at.min(now)),
             restart_until: None,
             dial_failed: None,
             dial_failing_since: None,
@@ -177,19 +232,22 @@ impl Engine {
             wait_ran_out_at: None,
             gone: row
                 .gone_at
-                .map(|at| (at, row.gone_evidence.unwrap_or_default())),
+                .map(|at| (at.min(now), row.gone_evidence.unwrap_or_default())),
             // Only silence is forgiven; goodbyes and exits are facts and stay.
             forgiven_until: now + limits.restart_grace.max(FORGIVEN_LEAST),
             worker: row.worker,
+            candidates: Arc::default(),
             in_flight: 0,
         };
         let told = facts.verdict(now, limits).state;
         agent.instances.push(Instance {
+            given_url: facts.base_url.clone(),
+            sought_at: None,
             facts,
             gate: Gate::Open,
             replaced_at: None,
             shares_address: false,
-            orphans_at: row.orphans_at.map(|at| at + away),
+            orphans_at: row.orphans_at.map(|at| away.not_counted(at)),
             probing: false,
             told: if told == InstanceState::Active {
                 InstanceState::Unknown
@@ -205,13 +263,13 @@ impl Engine {
     fn restore_execution(
         &mut self,
         now: Timestamp,
-        away: std::time::Duration,
+        away: Outage,
         open: OpenExecution,
         cancelled: bool,
     ) {
         let OpenExecution { mut row, attempt } = open;
         if let Some(from) = row.clock_from {
-            row.clock_from = Some((from + away).min(now));
+            row.clock_from = Some(away.not_counted(from).min(now));
         }
         let function = self
             .agents
@@ -233,9 +291,9 @@ impl Engine {
                 let grace = now + self.limits.recovery_grace;
                 let recover_until = match row.function_kind {
                     // A skill's answer died with the connection; its terminal event may come.
-                    FunctionKind::Skill => {
-                        Some(grace.max(attempt.sent_at + away + self.limits.call_timeout))
-                    }
+                    FunctionKind::Skill => Some(
+                        grace.max(away.not_counted(attempt.sent_at) + self.limits.call_timeout),
+                    ),
                     FunctionKind::Reasoner => (!accepted).then_some(grace),
                 };
                 let live = Attempt {
@@ -244,6 +302,7 @@ impl Engine {
                     candidates: attempt.candidates,
                     proof: attempt.secret_hash,
                     recover_until,
+                    on_ramp: false,
                 };
                 if accepted {
                     Phase::Accepted(live)

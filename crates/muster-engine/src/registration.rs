@@ -142,7 +142,17 @@ impl Engine {
             instance.facts.gone = None;
             instance.orphans_at = None;
         }
-        instance.facts.base_url = registration.base_url.clone();
+        // One that was found elsewhere than it says stays there: it says the same again.
+        let moved = position.is_some()
+            && instance.given_url == registration.base_url
+            && !old_url.is_empty()
+            && registration.candidates.contains(&old_url);
+        if !moved {
+            instance.facts.base_url = registration.base_url.clone();
+        }
+        instance.given_url = registration.base_url.clone();
+        instance.facts.candidates = registration.candidates.iter().cloned().collect();
+        instance.sought_at = None;
         instance.facts.version = registration.version.clone();
         instance.facts.functions = registration.functions.clone();
         if registration.worker.is_some() {
@@ -165,15 +175,13 @@ impl Engine {
         };
         out.writes
             .push(Write::PutInstance(Box::new(instance.row())));
+        let base_url = instance.facts.base_url.clone();
         agent.instances.push(instance);
         forget_long_gone(agent);
-        if position.is_none() || old_url != registration.base_url {
+        if position.is_none() || old_url != base_url {
             out.sends.push(Send::CloseIdle(key.clone()));
             self.forget_address(&old_url, &key);
-            let here = self
-                .addresses
-                .entry(registration.base_url.clone())
-                .or_default();
+            let here = self.addresses.entry(base_url).or_default();
             if !here.contains(&key) {
                 here.push(key.clone());
             }
@@ -220,7 +228,7 @@ impl Engine {
         }
     }
 
-    fn forget_address(&mut self, url: &Arc<str>, key: &InstanceKey) {
+    pub(crate) fn forget_address(&mut self, url: &Arc<str>, key: &InstanceKey) {
         if let Some(here) = self.addresses.get_mut(url) {
             here.retain(|other| other != key);
             if here.is_empty() {
@@ -255,6 +263,7 @@ fn new_instance(now: Timestamp, registration: &Registration) -> Instance {
             gone: None,
             forgiven_until: Timestamp::ZERO,
             worker: registration.worker.clone(),
+            candidates: Arc::default(),
             in_flight: 0,
         },
         gate: Gate::Open,
@@ -262,6 +271,8 @@ fn new_instance(now: Timestamp, registration: &Registration) -> Instance {
         shares_address: false,
         orphans_at: None,
         probing: false,
+        given_url: registration.base_url.clone(),
+        sought_at: None,
         told: InstanceState::Unknown,
         watched: false,
         armed: None,

@@ -494,6 +494,8 @@ pub enum EventKind {
     RunResumed,
     /// An instance registered.
     InstanceRegistered,
+    /// It was found at another address than the one it gave.
+    InstanceMoved,
     /// An instance said goodbye.
     InstanceGoodbye,
     /// Beats are late.
@@ -545,6 +547,7 @@ impl EventKind {
         EventKind::RunPaused,
         EventKind::RunResumed,
         EventKind::InstanceRegistered,
+        EventKind::InstanceMoved,
         EventKind::InstanceGoodbye,
         EventKind::InstanceDegraded,
         EventKind::InstanceActive,
@@ -584,6 +587,7 @@ impl EventKind {
             EventKind::RunPaused => "run.paused",
             EventKind::RunResumed => "run.resumed",
             EventKind::InstanceRegistered => "instance.registered",
+            EventKind::InstanceMoved => "instance.moved",
             EventKind::InstanceGoodbye => "instance.goodbye",
             EventKind::InstanceDegraded => "instance.degraded",
             EventKind::InstanceActive => "instance.active",

@@ -106,6 +106,7 @@ impl Engine {
         };
         let to = instance.facts.key.clone();
         let base_url = instance.facts.base_url.clone();
+        let on_ramp = matches!(instance.gate, Gate::Ramp { .. });
         let shares: Vec<InstanceId> = if instance.shares_address {
             agent
                 .instances
@@ -124,6 +125,7 @@ impl Engine {
             candidates: shares,
             proof: secret.hash(),
             recover_until: None,
+            on_ramp,
         };
         let again = execution.row.attempt > 0 || execution.row.status_reason.is_some();
         let row = Arc::make_mut(&mut execution.row);
@@ -201,6 +203,7 @@ impl Engine {
             traceparent: row.traceparent.clone(),
             replay: replay(row),
             call_timeout: own.unwrap_or(self.limits.call_timeout),
+            tell_when_taken: on_ramp,
         })));
         let kind = if again {
             EventKind::ExecutionResent
@@ -214,8 +217,8 @@ impl Engine {
             agent.absorbed.remove(&execution.row.queue.seq);
             if let Some(instance) = agent.instance_mut(&to.instance) {
                 instance.facts.in_flight += 1;
-                if let Gate::Ramp { out, .. } = &mut instance.gate {
-                    *out += 1;
+                if let Gate::Ramp { allowed } = &mut instance.gate {
+                    *allowed = allowed.saturating_sub(1);
                 }
             }
         }

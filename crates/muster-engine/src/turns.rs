@@ -163,7 +163,10 @@ impl Engine {
         let (Some(agent), Some(cap)) = (self.agents.get(id), self.limits.cap(id)) else {
             return false;
         };
-        !agent.queue.is_empty()
+        // Under a hold nothing starts.
+        let held = self.hold.is_some() || agent.held;
+        !held
+            && !agent.queue.is_empty()
             && agent.running() >= cap
             && agent.holders.iter().all(|holder| {
                 self.executions
@@ -208,11 +211,9 @@ impl Engine {
                 .and_then(|agent| agent.function(&row.function))
                 .is_some_and(|function| function.idempotent);
             self.join_run(&row.run, &row.root, 0, false);
-            self.keep(Box::new(Execution::new(
-                Arc::new(row),
-                Phase::Queued,
-                idempotent,
-            )));
+            let mut execution = Box::new(Execution::new(Arc::new(row), Phase::Queued, idempotent));
+            execution.queued_from = self.outage.not_counted_if_before(execution.queued_from);
+            self.keep(execution);
         }
         let leaving = match self.agents.get_mut(id) {
             Some(agent) => agent.queue.loaded(read, exhausted, window),

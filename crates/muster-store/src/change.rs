@@ -44,7 +44,9 @@ pub fn apply(row: &mut ExecutionRow, change: &ExecutionChange) -> bool {
             until,
             started_at,
             clock_from,
+            over_cap,
         } => {
+            row.over_cap = *over_cap;
             row.status = Status::Running;
             row.status_reason = Some(Arc::from(AWAITING_RESTART));
             row.absorb_until = Some(*until);

@@ -70,6 +70,12 @@ enum Act {
     Probed {
         seen: u8,
     },
+    Taken {
+        of: u16,
+    },
+    Sought {
+        found: bool,
+    },
     Cancel {
         of: u16,
     },
@@ -112,6 +118,8 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..4u8).prop_map(|change| Act::Worker { change }),
         4 => (0..3u8, any::<bool>()).prop_map(|(agent, ok)| Act::Dialled { agent, ok }),
         2 => (0..4u8).prop_map(|seen| Act::Probed { seen }),
+        3 => any::<u16>().prop_map(|of| Act::Taken { of }),
+        1 => any::<bool>().prop_map(|found| Act::Sought { found }),
         2 => any::<u16>().prop_map(|of| Act::Cancel { of }),
         1 => any::<u16>().prop_map(|of| Act::CancelTree { of }),
         1 => any::<u16>().prop_map(|of| Act::Told { of }),
@@ -236,7 +244,10 @@ impl Play {
                     AGENTS[agent as usize],
                     &format!("i{instance}"),
                     &format!("http://h:{port}"),
-                    |r| r.worker = worker.then(|| "w".into()),
+                    |r| {
+                        r.worker = worker.then(|| "w".into());
+                        r.candidates = vec!["http://h:0".into(), "http://h:9".into()];
+                    },
                 );
             }
             Act::Beat { agent, instance } => {
@@ -274,6 +285,24 @@ impl Play {
                         _ => Probe::Silent("timed out".into()),
                     };
                     world.step(Event::Probed { key, seen });
+                }
+            }
+            Act::Taken { of } => {
+                if let Some(id) = self.pick(of) {
+                    let attempt = self.world.attempt(&id);
+                    self.world.step(Event::Taken { attempt });
+                }
+            }
+            Act::Sought { found } => {
+                let asked = world
+                    .sends
+                    .iter()
+                    .rposition(|send| matches!(send, Send::Seek { .. }));
+                if let Some(asked) = asked
+                    && let Send::Seek { key, at } = world.sends.remove(asked)
+                {
+                    let found = found.then(|| at[0].clone());
+                    world.step(Event::Sought { key, found });
                 }
             }
             Act::Cancel { of } => {

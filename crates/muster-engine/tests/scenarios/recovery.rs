@@ -1,5 +1,7 @@
 //! Crashes and shutdowns of the plane: what was acknowledged is there, and ends once.
 
+use std::time::Duration;
+
 use muster_engine::row::AttemptOutcome;
 use muster_engine::{Event, Limits, Reply};
 use muster_wire::{Category, Lane, Status};
@@ -178,4 +180,82 @@ fn at_the_end_of_a_shutdown_everybody_who_is_held_is_answered() {
         ),
         "callbacks to the end"
     );
+}
+
+#[test]
+fn after_the_last_moment_of_a_shutdown_nothing_is_sent_and_nobody_is_held() {
+    let mut world = world();
+    let (_, waits) = world.call(Lane::Async, "a.f");
+    world.refuse_dial(&waits);
+    let mut keyed = world.submission(Lane::Sync, "a.s");
+    keyed.idempotency_key = Some("owner\0k".into());
+    let (first, id) = world.submit(keyed.clone());
+    world.step(Event::Draining);
+    world.step(Event::DrainEnded);
+    assert!(world.is_answered(first));
+    // The agent comes back just now, and the same call is made once more.
+    world.register("a", "i2", "http://h:1");
+    while world.dialled("a", true) {}
+    assert_eq!(world.sent(&waits), 1, "it would be sent into the end");
+    keyed.waiter = world.waiter();
+    let (again, _) = world.submit(keyed);
+    assert!(world.is_answered(again), "{id}");
+    world.crash(SECOND);
+    world.beat("a", "i2");
+    while world.dialled("a", true) {}
+    assert_eq!(world.sent(&waits), 2, "it goes on after the start");
+}
+
+/// The wall clock is set back or forward while the plane is down: what was left is left.
+#[test]
+fn a_step_of_the_wall_clock_between_two_starts_decides_nothing() {
+    for step in [-86_400, -3_600, 3_600, 86_400] {
+        let limits = Limits {
+            deadline: Duration::from_secs(1_000),
+            queue_timeout: Some(Duration::from_secs(500)),
+            max_concurrent_per_agent: 2,
+            ..Limits::default()
+        };
+        let mut world = World::new(limits);
+        world.register("a", "i1", "http://h:1");
+        world.register("b", "b1", "http://h:2");
+        world.beat("a", "i1");
+        world.beat("b", "b1");
+        let (_, active) = world.call(Lane::Async, "a.f");
+        let (_, orphan) = world.call(Lane::Async, "b.f");
+        let (_, other) = world.call(Lane::Async, "a.f");
+        let (_, queued) = world.call(Lane::Async, "a.f");
+        for id in [&active, &orphan, &other] {
+            world.accept(id);
+        }
+        assert_eq!(world.status(&queued), Status::Queued);
+        world.goodbye("b");
+        world.pass(Duration::from_secs(30));
+        // Something is told at this moment, so that the plane knows how late it was.
+        world.register("a", "i1", "http://h:1");
+        world.now = muster_wire::Timestamp(world.now.0 + step * 1_000_000);
+        world.crash(Duration::ZERO);
+        let steady = |world: &mut World, seconds: u64| {
+            for _ in 0..seconds / 10 {
+                world.beat("a", "i1");
+                world.pass(Duration::from_secs(10));
+            }
+        };
+        steady(&mut world, 20);
+        assert_eq!(world.status(&orphan), Status::Running, "step {step}");
+        steady(&mut world, 20);
+        assert_eq!(
+            world.category(&orphan),
+            Some(Category::AgentRestartOrphaned),
+            "step {step}"
+        );
+        steady(&mut world, 400);
+        assert_eq!(world.status(&queued), Status::Queued, "step {step}");
+        steady(&mut world, 60);
+        assert_eq!(world.status(&queued), Status::Timeout, "step {step}");
+        steady(&mut world, 440);
+        assert_eq!(world.status(&active), Status::Running, "step {step}");
+        steady(&mut world, 60);
+        assert_eq!(world.status(&active), Status::Timeout, "step {step}");
+    }
 }

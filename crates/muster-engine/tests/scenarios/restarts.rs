@@ -567,3 +567,252 @@ fn under_a_hold_a_wait_does_not_run_out_and_after_it_it_begins_anew() {
         );
     }
 }
+
+/// Twenty calls wait, and the gate's dial gets through: the first one goes out alone.
+fn on_the_ramp() -> (World, Vec<muster_wire::ExecutionId>) {
+    let mut world = world();
+    let waiting: Vec<_> = (0..20).map(|_| world.call(Lane::Async, "a.f").1).collect();
+    for id in &waiting {
+        world.refuse_dial(id);
+    }
+    world.beat("a", "i1");
+    world.dispatched.clear();
+    assert!(world.dialled("a", true));
+    assert_eq!(world.dispatched.len(), 1);
+    (world, waiting)
+}
+
+#[test]
+fn the_ramp_is_one_two_four_eight() {
+    let (mut world, _) = on_the_ramp();
+    let mut sizes = vec![1];
+    let mut from = 0;
+    while from < world.dispatched.len() {
+        let wave: Vec<_> = world.dispatched[from..]
+            .iter()
+            .map(|d| d.attempt.execution.clone())
+            .collect();
+        from = world.dispatched.len();
+        for id in &wave {
+            world.accept(id);
+        }
+        sizes.push(world.dispatched.len() - from);
+    }
+    assert_eq!(sizes, [1, 2, 4, 8, 5, 0]);
+}
+
+#[test]
+fn whoever_never_gets_through_does_not_close_the_ramp_behind_it() {
+    let broke: fn(&mut World) = |world| {
+        let attempt = world.dispatched[0].attempt.clone();
+        world.step(Event::BrokeAfterSend {
+            attempt,
+            error: "reset".into(),
+        });
+    };
+    let cancelled: fn(&mut World) = |world| {
+        let id = world.dispatched[0].attempt.execution.clone();
+        world.cancel(&id);
+    };
+    let timed_out: fn(&mut World) = |world| {
+        let attempt = world.dispatched[0].attempt.clone();
+        world.step(Event::TimedOut { attempt });
+    };
+    for end in [broke, cancelled, timed_out] {
+        let (mut world, _) = on_the_ramp();
+        end(&mut world);
+        assert!(world.dispatched.len() > 1, "the next one goes out");
+    }
+}
+
+#[test]
+fn one_that_takes_its_time_to_answer_keeps_nobody_waiting_for_the_return() {
+    let (mut world, waiting) = on_the_ramp();
+    let mut from = 0;
+    while world.dispatched.len() < waiting.len() {
+        let wave: Vec<_> = world.dispatched[from..]
+            .iter()
+            .map(|d| d.attempt.clone())
+            .collect();
+        from = world.dispatched.len();
+        assert!(!wave.is_empty());
+        for attempt in wave {
+            world.step(Event::Taken { attempt });
+        }
+    }
+    beating(&mut world, "a", "i1", Duration::from_secs(30));
+    for id in &waiting {
+        assert_eq!((world.status(id), world.sent(id)), (Status::Running, 1));
+    }
+}
+
+#[test]
+fn a_drain_under_a_supervisor_is_not_taken_from_the_grace_of_the_return() {
+    let mut world = World::new(Limits::default());
+    world.register_as("a", "i1", "http://h:1", |r| r.worker = Some("w".into()));
+    world.beat("a", "i1");
+    let change = |world: &mut World, change| {
+        world.step(Event::WorkerChanged {
+            worker: "w".into(),
+            change,
+        });
+    };
+    change(&mut world, WorkerChange::WillRestart);
+    let (_, id) = world.call(Lane::Async, "a.f");
+    world.pass(Duration::from_secs(15));
+    change(&mut world, WorkerChange::ExitedWillRestart("exit 0".into()));
+    change(&mut world, WorkerChange::Started);
+    world.pass(Duration::from_secs(10));
+    assert_eq!(world.status(&id), Status::Running);
+    world.register_as("a", "i2", "http://h:1", |r| r.worker = Some("w".into()));
+    assert!(world.dialled("a", true));
+    assert_eq!(world.sent(&id), 1);
+    // A process that never registers is waited for no longer than that.
+    let mut world = World::new(Limits::default());
+    world.register_as("a", "i1", "http://h:1", |r| r.worker = Some("w".into()));
+    world.beat("a", "i1");
+    change(&mut world, WorkerChange::WillRestart);
+    let (_, id) = world.call(Lane::Async, "a.f");
+    for _ in 0..20 {
+        world.pass(Duration::from_secs(2));
+        change(&mut world, WorkerChange::ExitedWillRestart("exit 1".into()));
+    }
+    assert_eq!(world.category(&id), Some(Category::AgentUnreachable));
+}
+
+/// One that beats, and gave an address at which nobody listens.
+fn misplaced(candidates: &[&str]) -> World {
+    let mut world = World::new(Limits::default());
+    world.register_as("a", "i1", "http://wrong:1", |r| {
+        r.candidates = candidates.iter().map(|url| (*url).into()).collect();
+    });
+    world
+}
+
+/// Where the plane asks for an agent that beats and cannot be dialled.
+fn asked_for(world: &mut World) -> Option<(muster_engine::event::InstanceKey, Vec<String>)> {
+    let found = world
+        .sends
+        .iter()
+        .position(|s| matches!(s, Send::Seek { .. }))?;
+    match world.sends.remove(found) {
+        Send::Seek { key, at } => Some((key, at.iter().map(|url| url.to_string()).collect())),
+        _ => None,
+    }
+}
+
+#[test]
+fn one_that_beats_and_cannot_be_dialled_is_looked_for_at_its_other_addresses() {
+    let mut world = misplaced(&["http://other:1", "http://peer:1"]);
+    let (_, id) = world.call(Lane::Async, "a.f");
+    world.refuse_dial(&id);
+    assert!(asked_for(&mut world).is_none(), "it may not listen yet");
+    let mut asked = None;
+    for _ in 0..3 {
+        world.pass(SECOND);
+        world.beat("a", "i1");
+        world.dialled("a", false);
+        asked = asked.or_else(|| asked_for(&mut world));
+    }
+    let (key, at) = asked.expect("it is looked for");
+    assert_eq!(at, ["http://other:1", "http://peer:1"]);
+    assert!(asked_for(&mut world).is_none(), "once");
+    world.step(Event::Sought {
+        key,
+        found: Some("http://peer:1".into()),
+    });
+    assert!(world.dialled("a", true));
+    let sent = world.dispatch_of(&id).unwrap();
+    assert_eq!((&*sent.base_url, sent.attempt.n), ("http://peer:1", 2));
+    world.accept(&id);
+    // It registers again as it did; it is still called where it was found, after a crash too.
+    world.register_as("a", "i1", "http://wrong:1", |r| {
+        r.candidates = vec!["http://other:1".into(), "http://peer:1".into()];
+    });
+    let (_, next) = world.call(Lane::Async, "a.f");
+    assert_eq!(
+        &*world.dispatch_of(&next).unwrap().base_url,
+        "http://peer:1"
+    );
+    world.crash(SECOND);
+    let (_, next) = world.call(Lane::Async, "a.f");
+    assert_eq!(
+        &*world.dispatch_of(&next).unwrap().base_url,
+        "http://peer:1"
+    );
+}
+
+#[test]
+fn one_that_is_found_nowhere_says_where_it_was_looked_for() {
+    let mut world = misplaced(&["http://peer:1"]);
+    let (_, id) = world.call(Lane::Async, "a.f");
+    world.refuse_dial(&id);
+    for _ in 0..20 {
+        world.pass(SECOND);
+        world.beat("a", "i1");
+        world.dialled("a", false);
+        if let Some((key, _)) = asked_for(&mut world) {
+            world.step(Event::Sought { key, found: None });
+        }
+    }
+    let text = world.row(&id).error_text.clone().unwrap();
+    let text = String::from_utf8_lossy(&text.0).into_owned();
+    for part in [
+        "http://wrong:1",
+        "http://peer:1",
+        "refused",
+        "AGENT_CALLBACK_URL",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn an_address_at_which_another_process_of_the_agent_is_called_is_no_other_address() {
+    let mut world = misplaced(&["http://peer:1"]);
+    world.register("a", "i2", "http://peer:1");
+    world.goodbye("a");
+    let (_, id) = world.call(Lane::Async, "a.f");
+    if world.dispatch_of(&id).unwrap().to.instance.as_str() == "i1" {
+        world.refuse_dial(&id);
+    }
+    for _ in 0..5 {
+        world.pass(SECOND);
+        world.beat("a", "i1");
+        world.dialled("a", false);
+    }
+    assert!(asked_for(&mut world).is_none());
+}
+
+#[test]
+fn one_that_was_replaced_at_its_address_is_doubted_again_after_a_crash_of_the_plane() {
+    let mut world = world();
+    let (_, id) = world.call(Lane::Async, "a.f");
+    world.accept(&id);
+    world.register("a", "i2", "http://h:1");
+    // Before three beats have passed; the address answers as the agent.
+    world.crash(SECOND);
+    world.sends.clear();
+    beating(&mut world, "a", "i2", Duration::from_secs(90));
+    assert_eq!(world.category(&id), Some(Category::AgentRestartOrphaned));
+    // One that beats again shares the address, and keeps what it has.
+    let mut world = world_with_two_at_one_address();
+    let (_, id) = world.call(Lane::Async, "a.f");
+    world.accept(&id);
+    world.crash(SECOND);
+    for _ in 0..45 {
+        world.beat("a", "i1");
+        world.beat("a", "i2");
+        world.pass(Duration::from_secs(2));
+    }
+    assert_eq!(world.status(&id), Status::Running);
+}
+
+fn world_with_two_at_one_address() -> World {
+    let mut world = world();
+    world.register("a", "i2", "http://h:1");
+    world.pass(SECOND);
+    world.beat("a", "i1");
+    world.beat("a", "i2");
+    world
+}

@@ -74,7 +74,9 @@ impl Rows {
                         until,
                         started_at,
                         clock_from,
+                        over_cap,
                     } => {
+                        row.over_cap = over_cap;
                         row.status = Status::Running;
                         row.status_reason = Some("awaiting_agent_restart".into());
                         row.absorb_until = Some(until);

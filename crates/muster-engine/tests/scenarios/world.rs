@@ -111,7 +111,7 @@ impl World {
                 Send::TellCancel(tell) => self.told.push((**tell).clone()),
                 Send::TellApproval(tell) => self.told_approvals.push((**tell).clone()),
                 Send::CheckLlm { endpoint } => self.llm_checks.push(endpoint.clone()),
-                Send::Dial { .. } | Send::Probe { .. } | Send::CloseIdle(_) => {}
+                Send::Dial { .. } | Send::Probe { .. } | Send::Seek { .. } | Send::CloseIdle(_) => {}
             }
             self.sends.push(send);
         }
@@ -345,6 +345,7 @@ impl World {
             body: Payload::default(),
             worker: None,
             tags: Vec::new(),
+            candidates: Vec::new(),
         };
         change(&mut registration);
         self.step(Event::Registered(Box::new(registration)));

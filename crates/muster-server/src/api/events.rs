@@ -74,7 +74,7 @@ pub(crate) struct EventShown {
     /// What: `execution.queued`, `execution.started`, `execution.absorbed`,
     /// `execution.resent`, `execution.succeeded`, `execution.failed`, `execution.cancelled`,
     /// `execution.timed_out`, `execution.late_outcome`, `execution.cancel_receipt`,
-    /// `run.cancelled`, `instance.registered`, `instance.goodbye`, `instance.degraded`,
+    /// `run.cancelled`, `instance.registered`, `instance.moved`, `instance.goodbye`, `instance.degraded`,
     /// `instance.active`, `instance.down`, `instance.restarting`,
     /// `instance.unreachable_callback`, `instance.gone`, `hold.changed`, `plane.started`,
     /// `plane.draining`. A newer plane may know more.

@@ -74,6 +74,7 @@ async fn take_registration(app: App, caller: Caller, request: Request) -> Answer
     let bytes = body::read(request, REGISTRATION_MAX).await?;
     let read = registration::read(&bytes)?;
     registration::check_address(&read.base_url, peer, app.dialling.rules())?;
+    let candidates = registration::candidates(&read, peer, app.dialling.rules());
     caller.register_as(&app, &read.agent).await?;
     let agent = read.agent.clone();
     let (principal, worker) = (caller.principal.clone(), caller.worker.clone());
@@ -91,6 +92,7 @@ async fn take_registration(app: App, caller: Caller, request: Request) -> Answer
             body: Payload(Bytes::copy_from_slice(&bytes)),
             worker,
             tags: Vec::new(),
+            candidates,
         }))
     };
     match app.driver.ask(make).await? {

@@ -19,6 +19,8 @@ use crate::dispatch::address::{self, DialRules};
 const FUNCTIONS_MAX: usize = 2_000;
 /// Required fields of one function.
 const REQUIRED_MAX: usize = 256;
+/// Other addresses of one instance.
+const CANDIDATES_MAX: usize = 8;
 /// The longest address, version and field name.
 const TEXT_MAX: usize = 2_048;
 
@@ -30,6 +32,8 @@ pub(crate) struct Read {
     pub(crate) version: Arc<str>,
     pub(crate) functions: Vec<Function>,
     pub(crate) starting: bool,
+    /// Other addresses it names, in its order and unchecked.
+    pub(crate) candidates: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +52,25 @@ struct Body<'a> {
     reasoners: Option<Vec<Offered<'a>>>,
     #[serde(borrow, default)]
     skills: Option<Vec<Offered<'a>>>,
+    #[serde(default)]
+    callback_discovery: Option<Discovery>,
+}
+
+/// What the SDK knows of its own addresses. Of another form it says nothing.
+#[derive(Deserialize, Default)]
+#[serde(from = "serde_json::Value")]
+struct Discovery {
+    candidates: Vec<String>,
+}
+
+impl From<serde_json::Value> for Discovery {
+    fn from(value: serde_json::Value) -> Self {
+        let list = value.get("callback_candidates").and_then(|v| v.as_array());
+        let texts = list.into_iter().flatten().filter_map(|v| v.as_str());
+        Self {
+            candidates: texts.take(CANDIDATES_MAX).map(str::to_owned).collect(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -116,6 +139,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, Problem> {
         base_url,
         version: version.into(),
         functions,
+        candidates: body.callback_discovery.unwrap_or_default().candidates,
         starting: body.lifecycle_status.as_deref() == Some("starting"),
     })
 }
@@ -189,6 +213,31 @@ fn check_url(text: &str) -> Result<&str, Problem> {
         return Err(wrong("must have no query and no fragment"));
     }
     Ok(text)
+}
+
+/// Where else an instance may be: what it names, and where it registers from, as far as the
+/// plane may dial there. What cannot be used is left out: the address it gave is what counts.
+pub(crate) fn candidates(
+    read: &Read,
+    peer: Option<SocketAddr>,
+    rules: &DialRules,
+) -> Vec<Arc<str>> {
+    let own: Option<Uri> = read.base_url.parse().ok();
+    let port = own.and_then(|uri| uri.port_u16());
+    let from = peer.zip(port).map(|(peer, port)| {
+        let address = SocketAddr::new(peer.ip().to_canonical(), port);
+        format!("http://{address}")
+    });
+    let mut found: Vec<Arc<str>> = Vec::new();
+    for url in read.candidates.iter().cloned().chain(from) {
+        let url = url.trim().trim_end_matches('/');
+        let usable = check_url(url).is_ok() && check_address(url, peer, rules).is_ok();
+        let known = *url == *read.base_url || found.iter().any(|other| **other == *url);
+        if usable && !known {
+            found.push(url.into());
+        }
+    }
+    found
 }
 
 /// Whether the plane may dial there at all, as far as the address itself says, and whether the
@@ -276,6 +325,30 @@ mod tests {
             ("a", "http://h:1/?q"),
         ] {
             assert!(read(body(id, url).as_bytes()).is_err(), "{id:?} {url:?}");
+        }
+    }
+
+    #[test]
+    fn other_addresses_are_those_it_names_and_the_one_it_registers_from() {
+        let rules = DialRules::default();
+        let peer = Some("10.0.0.5:51000".parse().unwrap());
+        let named = serde_json::json!({"callback_candidates": [
+            "http://agent.local:8001/", "http://wrong:8001", "ftp://no", 7,
+            "http://169.254.169.254:80", "http://localhost:8001", "http://10.0.0.5:8001",
+        ]});
+        for (discovery, want) in [
+            (
+                named,
+                vec!["http://agent.local:8001", "http://10.0.0.5:8001"],
+            ),
+            (serde_json::json!("odd"), vec!["http://10.0.0.5:8001"]),
+        ] {
+            let body = serde_json::json!({
+                "id": "a", "base_url": "http://wrong:8001", "callback_discovery": discovery,
+            });
+            let read = read(body.to_string().as_bytes()).unwrap_or_else(|p| panic!("{p:?}"));
+            let found = candidates(&read, peer, &rules);
+            assert_eq!(found.iter().map(|url| &**url).collect::<Vec<_>>(), want);
         }
     }
 

@@ -215,6 +215,7 @@ fn change(row: &EventRow) -> Option<Change<'_>> {
         | EventKind::LlmCircuitChanged
         | EventKind::RunCancelled
         | EventKind::InstanceRegistered
+        | EventKind::InstanceMoved
         | EventKind::InstanceGoodbye
         | EventKind::InstanceDegraded
         | EventKind::InstanceActive

@@ -1,7 +1,9 @@
 //! One call to an agent, from its permit to the event that tells how it ended.
 
+use std::convert::Infallible;
 use std::error::Error as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, header};
@@ -30,6 +32,10 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("muster/", env!("CARGO_PKG_VERSION")));
+
+/// After so long without an answer, a call whose connection stands counts as taken: an agent that
+/// takes its time must not keep those waiting who could not be sent while it was away.
+const TAKEN_AFTER: Duration = Duration::from_millis(500);
 
 /// How far an exchange came.
 enum Far {
@@ -81,7 +87,8 @@ impl Dispatcher {
             Ok(request) => request,
             Err(why) => return Some(not_sent(attempt, &why)),
         };
-        let far = tokio::time::timeout(dispatch.call_timeout, self.send(&peer, request, &attempt));
+        let sending = self.send(&peer, request, &attempt, dispatch.tell_when_taken);
+        let far = tokio::time::timeout(dispatch.call_timeout, sending);
         Some(match far.await {
             Err(_) => Event::TimedOut { attempt },
             Ok(Far::Told) => return None,
@@ -129,9 +136,21 @@ impl Dispatcher {
         peer: &Arc<Peer>,
         mut request: Request<Body>,
         attempt: &AttemptKey,
+        tell_when_taken: bool,
     ) -> Far {
-        let connection = capture_connection(&mut request);
-        let response = match peer.client.request(request).await {
+        let mut connection = capture_connection(&mut request);
+        let taken = async {
+            tokio::time::sleep(TAKEN_AFTER).await;
+            drop(connection.wait_for_connection_metadata().await);
+            let attempt = attempt.clone();
+            self.0.driver.tell(Event::Taken { attempt });
+            std::future::pending::<Infallible>().await
+        };
+        let response = tokio::select! {
+            response = peer.client.request(request) => response,
+            never = taken, if tell_when_taken => match never {},
+        };
+        let response = match response {
             Ok(response) => response,
             Err(error) if error.is_connect() => return Far::NotSent(causes(&error)),
             Err(error) => return Far::Broke(causes(&error)),

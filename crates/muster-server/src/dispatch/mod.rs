@@ -103,6 +103,9 @@ impl Dispatcher {
                     .tasks
                     .spawn(async move { this.probe(key, base_url).await });
             }
+            Send::Seek { key, at } => {
+                self.0.tasks.spawn(async move { this.seek(key, at).await });
+            }
             Send::CloseIdle(key) => self.close_idle(&key),
             Send::TellApproval(_) | Send::CheckLlm { .. } => {}
         }
@@ -165,6 +168,12 @@ impl Dispatcher {
         ));
         self.0.peers.insert(key.clone(), peer.clone());
         Ok(peer)
+    }
+
+    /// A client of an address that nobody registered: it is shown no token, and is not kept.
+    fn stranger(&self, base_url: &Arc<str>) -> Peer {
+        let host = Arc::new(Semaphore::new(1));
+        Peer::new(base_url.clone(), self.0.connector.clone(), host, None)
     }
 
     /// What the plane shows this agent to prove itself.

@@ -133,11 +133,32 @@ impl Dispatcher {
         self.0.driver.tell(Event::Probed { key, seen });
     }
 
+    /// Asks at one address after another whether it is this agent that answers there.
+    pub(super) async fn seek(&self, key: InstanceKey, at: Vec<Arc<str>>) {
+        let mut found = None;
+        for base_url in at {
+            let Ok(_permit) = self.0.probes.acquire().await else {
+                return;
+            };
+            let peer = self.stranger(&base_url);
+            let answer = self.ask_peer(&peer).await;
+            if answer.is_ok_and(|answer| seen(&key, &answer) == Probe::Alive) {
+                found = Some(base_url);
+                break;
+            }
+        }
+        self.0.driver.tell(Event::Sought { key, found });
+    }
+
     async fn ask_health(&self, key: &InstanceKey, base_url: &Arc<str>) -> Result<Small, NoAnswer> {
         let peer = self.peer(key, base_url).map_err(NoAnswer::Silent)?;
+        self.ask_peer(&peer).await
+    }
+
+    async fn ask_peer(&self, peer: &Peer) -> Result<Small, NoAnswer> {
         let mut request = Request::new(Body::default());
         *request.uri_mut() = peer.uri("/health").map_err(NoAnswer::Silent)?;
-        self.small(&peer, request).await
+        self.small(peer, request).await
     }
 
     async fn small(&self, peer: &Peer, mut request: Request<Body>) -> Result<Small, NoAnswer> {

@@ -56,6 +56,8 @@ impl LaneOf {
             Event::Answered { .. }
             | Event::Accepted { .. }
             | Event::DialFailed { .. }
+            | Event::Taken { .. }
+            | Event::Sought { .. }
             | Event::BrokeAfterSend { .. }
             | Event::TimedOut { .. }
             | Event::CalledBack(_)

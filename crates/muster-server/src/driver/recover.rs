@@ -299,6 +299,8 @@ pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
         Event::Answered { .. }
         | Event::Accepted { .. }
         | Event::DialFailed { .. }
+        | Event::Taken { .. }
+        | Event::Sought { .. }
         | Event::BrokeAfterSend { .. }
         | Event::TimedOut { .. }
         | Event::Reported(_)
@@ -326,6 +328,8 @@ fn about(event: &Event) -> String {
         Event::Submitted(s) => format!("call {} of {}.{}", s.execution, s.agent, s.function),
         Event::Answered { attempt, .. } => format!("answer for {}", attempt.execution),
         Event::Accepted { attempt } => format!("acceptance of {}", attempt.execution),
+        Event::Taken { attempt } => format!("connection of {}", attempt.execution),
+        Event::Sought { key, .. } => format!("search for {}", key.agent),
         Event::DialFailed { attempt, .. } => format!("failed dial for {}", attempt.execution),
         Event::BrokeAfterSend { attempt, .. } => {
             format!("broken connection for {}", attempt.execution)

@@ -73,7 +73,7 @@ codes!(EventKind, "event kind", {
     RunCancelled = 20, RunPaused = 21, RunResumed = 22,
     InstanceRegistered = 30, InstanceGoodbye = 31, InstanceDegraded = 32, InstanceActive = 33,
     InstanceDown = 34, InstanceRestarting = 35, InstanceUnreachableCallback = 36,
-    InstanceGone = 37, AgentTagsChanged = 40, LlmCircuitChanged = 41, HoldChanged = 50, PlaneStarted = 60, PlaneDraining = 61,
+    InstanceGone = 37, InstanceMoved = 38, AgentTagsChanged = 40, LlmCircuitChanged = 41, HoldChanged = 50, PlaneStarted = 60, PlaneDraining = 61,
 });
 
 #[cfg(test)]

@@ -221,10 +221,11 @@ fn update_execution(
             until,
             started_at,
             clock_from,
+            over_cap,
         } => conn
             .prepare_cached(
                 "UPDATE executions SET status = 1, status_reason = ?2, absorb_until = ?3,
-                    started_at = ?4, clock_from = ?5 WHERE n = ?1 AND status < 4",
+                    started_at = ?4, clock_from = ?5, over_cap = ?6 WHERE n = ?1 AND status < 4",
             )
             .and_then(|mut s| {
                 s.execute(params![
@@ -232,7 +233,8 @@ fn update_execution(
                     crate::change::AWAITING_RESTART.as_bytes(),
                     until.0,
                     started_at.0,
-                    clock_from.0
+                    clock_from.0,
+                    over_cap,
                 ])
             }),
         ExecutionChange::Ended(ending) => end_execution(conn, n, ending),

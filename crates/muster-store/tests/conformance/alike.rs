@@ -53,6 +53,7 @@ fn write() -> impl Strategy<Value = Write> {
                     until: Timestamp(at),
                     started_at: Timestamp(at),
                     clock_from: Timestamp(at),
+                    over_cap: at % 2 == 0,
                 },
             }),
             1 => (n(), status()).prop_map(|(n, status)| Write::UpdateExecution {

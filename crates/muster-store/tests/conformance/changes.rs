@@ -100,6 +100,7 @@ crate::on_each_store! {
                 until: Timestamp(30),
                 started_at: Timestamp(20),
                 clock_from: Timestamp(21),
+                over_cap: true,
             },
             ExecutionChange::Started {
                 attempt: 2,

@@ -96,6 +96,7 @@ crate::on_each_store! {
                     until: Timestamp(9),
                     started_at: Timestamp(9),
                     clock_from: Timestamp(9),
+                    over_cap: false,
                 },
             },
         ] {

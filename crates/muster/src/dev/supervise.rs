@@ -24,9 +24,9 @@ use super::watch::Watch;
 use crate::failure::{Failure, Outcome};
 use crate::out::{self, Colour, Look, clean};
 
-/// How long SIGTERM may take before SIGKILL.
+/// How long SIGTERM may take before SIGKILL. A drain of the SDK is told to be shorter.
 const DRAIN: Duration = Duration::from_secs(10);
-/// How much of that may go by until nothing is on its way to it.
+/// How long before that it may take until nothing is on its way to it.
 const QUIET_WITHIN: Duration = Duration::from_secs(6);
 const LOOK: Duration = Duration::from_millis(10);
 const BACK_OFF_FIRST: Duration = Duration::from_millis(500);
@@ -106,9 +106,8 @@ impl Supervised {
             match why {
                 Stopped::Changed => {
                     (self.tell)(WorkerChange::WillRestart);
-                    let began = Instant::now();
                     self.quiet(&mut running).await;
-                    let status = running.end(DRAIN.saturating_sub(began.elapsed())).await?;
+                    let status = running.end(DRAIN).await?;
                     (self.tell)(WorkerChange::ExitedWillRestart(word_of(status).into()));
                     back_off = BACK_OFF_FIRST;
                 }
