@@ -111,7 +111,8 @@ impl World {
                 Send::TellCancel(tell) => self.told.push((**tell).clone()),
                 Send::TellApproval(tell) => self.told_approvals.push((**tell).clone()),
                 Send::CheckLlm { endpoint } => self.llm_checks.push(endpoint.clone()),
-                Send::Dial { .. } | Send::Probe { .. } | Send::Seek { .. } | Send::CloseIdle(_) => {}
+                Send::Dial { .. } | Send::Probe { .. } | Send::Seek { .. } | Send::CloseIdle(_) => {
+                }
             }
             self.sends.push(send);
         }
