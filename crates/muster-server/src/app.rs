@@ -18,6 +18,7 @@ use crate::dispatch::connect::Connector;
 use crate::driver::DriverHandle;
 use crate::duties::Duties;
 use crate::feed::EventFeed;
+use crate::followers::Followers;
 use crate::identity::Identities;
 use crate::inputs::Schemas;
 use crate::logs::LogSink;
@@ -67,6 +68,8 @@ pub struct AppState {
     pub views: Views,
     /// The live end of the event sequence.
     pub feed: EventFeed,
+    /// Who waits for the end of a run without a seat in the driver.
+    pub followers: Followers,
     /// Cancelled when long-lived streams must end.
     pub stop: CancellationToken,
     /// Every task with a life of its own.

@@ -117,6 +117,7 @@ impl Plane {
             directory: Default::default(),
             views: Default::default(),
             feed: Default::default(),
+            followers: Default::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
             phase: Phase::default(),
@@ -240,16 +241,18 @@ impl Running {
         app.driver.tell(Event::Draining);
         let patience = app.config.server.shutdown_timeout.0;
         let dispatcher = &self.dispatcher;
-        let idle = || app.driver.waiting_for_an_end() == 0 && dispatcher.in_flight() == 0;
+        let held = || app.driver.waiting_for_an_end() + app.followers.len();
+        let idle = || held() == 0 && dispatcher.in_flight() == 0;
         if !within(patience, idle).await {
             tracing::warn!(
-                callers = app.driver.waiting_for_an_end(),
+                callers = held(),
                 exchanges = dispatcher.in_flight(),
                 "the time for a shutdown has passed; answering whoever is still held"
             );
         }
         app.driver.tell(Event::DrainEnded);
-        within(LEAVE, || app.driver.waiting_for_an_end() == 0).await;
+        app.followers.leave();
+        within(LEAVE, || held() == 0).await;
 
         app.stop.cancel();
         self.closing.cancel();

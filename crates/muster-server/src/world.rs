@@ -26,7 +26,10 @@ impl World for PlaneWorld {
     fn publish(&self, notices: &[Notice]) {
         for notice in notices {
             match notice {
-                Notice::Execution(view) => self.app.views.put(view.clone()),
+                Notice::Execution(view) => {
+                    self.app.views.put(view.clone());
+                    self.app.followers.changed(&view.row.run);
+                }
                 Notice::Late { execution, status } => self.app.views.late(execution, *status),
                 Notice::Instance(facts) => self.app.directory.put_facts(facts.clone()),
                 Notice::Directory { agent, functions } => {

@@ -268,7 +268,7 @@ fn text(given: Option<Named<'_>>) -> Result<Option<Arc<str>>, Problem> {
 }
 
 /// A W3C `traceparent`; one that is malformed is ignored, as its specification asks.
-fn traceparent(headers: &HeaderMap) -> Option<Arc<str>> {
+pub(crate) fn traceparent(headers: &HeaderMap) -> Option<Arc<str>> {
     let text = headers.get("traceparent")?.to_str().ok()?;
     let fine = text.len() == 55
         && text.bytes().enumerate().all(|(at, byte)| match at {

@@ -20,7 +20,7 @@ use super::write::{Writer, string};
 use crate::app::App;
 
 /// The longest reason that is taken.
-const REASON_MAX: usize = 500;
+pub(crate) const REASON_MAX: usize = 500;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -51,12 +51,37 @@ async fn cancel(
     RawBody(body): RawBody,
 ) -> Answer {
     let execution = show::execution_id(&id)?;
-    let reason = reason(&body)?;
+    let stopped = one(&app, &caller, &execution, reason(&body)?).await?;
+    Ok(cancelled(
+        Writer::object().text("execution_id", execution.as_str()),
+        &stopped,
+    ))
+}
+
+/// What a cancel did.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    /// Executions that ended by it.
+    pub(crate) ended: Vec<ExecutionId>,
+    /// Attempts that are being told.
+    pub(crate) told: u32,
+}
+
+/// Cancels one execution.
+///
+/// # Errors
+/// 404 when there is none that the caller may stop, 409 when it had ended.
+pub(crate) async fn one(
+    app: &App,
+    caller: &Caller,
+    execution: &ExecutionId,
+    reason: Option<Arc<str>>,
+) -> Result<Stopped, Problem> {
     if !caller.stops_all() {
-        show::find(&app, &execution)
+        show::find(app, execution)
             .await?
             .filter(|view| caller.sees(&view.row.principal))
-            .ok_or_else(|| show::unknown_execution(&execution))?;
+            .ok_or_else(|| show::unknown_execution(execution))?;
     }
     let (id, by) = (execution.clone(), caller.principal.clone());
     let make = |waiter| {
@@ -69,17 +94,13 @@ async fn cancel(
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Cancelled { ended, told } => Ok(cancelled(
-            Writer::object().text("execution_id", execution.as_str()),
-            &ended,
-            told,
-        )),
+        Reply::Cancelled { ended, told } => Ok(Stopped { ended, told }),
         Reply::AlreadyEnded { status } => Err(Problem::new(
             Category::Conflict,
             format!("the execution has ended already: {status}"),
         )
         .execution(execution.as_str())),
-        Reply::UnknownExecution => Err(show::unknown_execution(&execution)),
+        Reply::UnknownExecution => Err(show::unknown_execution(execution)),
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(Problem::internal(&format!(
             "a cancel was answered {other:?}"
@@ -103,13 +124,29 @@ async fn cancel_tree(
     RawBody(body): RawBody,
 ) -> Answer {
     let run = RunId::parse(&run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
-    let reason = reason(&body)?;
+    let stopped = tree(&app, &caller, &run, reason(&body)?).await?;
+    Ok(cancelled(
+        Writer::object().text("run_id", run.as_str()),
+        &stopped,
+    ))
+}
+
+/// Cancels a run.
+///
+/// # Errors
+/// 404 when there is none that the caller may stop, 409 when it had ended.
+pub(crate) async fn tree(
+    app: &App,
+    caller: &Caller,
+    run: &RunId,
+    reason: Option<Arc<str>>,
+) -> Result<Stopped, Problem> {
     if !caller.stops_all() {
         let wanted = run.clone();
         app.blocking(move |stores| stores.decisions.run(&wanted))
             .await?
             .filter(|found| caller.sees(&found.root.principal))
-            .ok_or_else(|| unknown_run(&run))?;
+            .ok_or_else(|| unknown_run(run))?;
     }
     let (id, by) = (run.clone(), caller.principal.clone());
     let make = |waiter| {
@@ -122,16 +159,12 @@ async fn cancel_tree(
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Cancelled { ended, told } => Ok(cancelled(
-            Writer::object().text("run_id", run.as_str()),
-            &ended,
-            told,
-        )),
+        Reply::Cancelled { ended, told } => Ok(Stopped { ended, told }),
         Reply::AlreadyEnded { status } => Err(Problem::new(
             Category::Conflict,
             format!("the run has ended already: {status}"),
         )),
-        Reply::UnknownRun => Err(unknown_run(&run)),
+        Reply::UnknownRun => Err(unknown_run(run)),
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(Problem::internal(&format!(
             "a cancel was answered {other:?}"
@@ -143,14 +176,14 @@ fn unknown_run(run: &RunId) -> Problem {
     Problem::not_found(format!("there is no run {run}"))
 }
 
-fn cancelled(writer: &mut Writer, ended: &[ExecutionId], told: u32) -> Response {
+fn cancelled(writer: &mut Writer, stopped: &Stopped) -> Response {
     writer
         .text("status", "cancelled")
-        .list("cancelled", ended, |mut out, id| {
+        .list("cancelled", &stopped.ended, |mut out, id| {
             string(&mut out, id.as_str());
             out
         })
-        .number("told", told.into())
+        .number("told", stopped.told.into())
         .answer(StatusCode::OK)
 }
 

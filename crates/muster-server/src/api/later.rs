@@ -47,7 +47,6 @@ pub(crate) const LATER: &[(&str, &str)] = &[
     ("/api/v1/workers/{*rest}", "workers"),
     ("/api/v1/fleet", "the fleet"),
     ("/api/v1/fleet/{*rest}", "the fleet"),
-    ("/mcp", "the MCP lane"),
     ("/v1/{*rest}", "the Relay adapter"),
     ("/ui", "the dashboard"),
     ("/ui/{*rest}", "the dashboard"),

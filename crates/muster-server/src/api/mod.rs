@@ -7,17 +7,17 @@ pub mod problem;
 
 mod audit;
 mod batch_status;
-mod call;
+pub(crate) mod call;
 mod callbacks;
-mod cancel;
+pub(crate) mod cancel;
 mod cursor;
 mod did;
-mod discovery;
+pub(crate) mod discovery;
 mod docs;
 mod events;
 mod execute;
 mod execution_events;
-mod executions;
+pub(crate) mod executions;
 mod health;
 mod hold;
 mod keys;
@@ -28,17 +28,17 @@ mod metrics;
 mod nodes;
 mod notes;
 mod openapi;
-mod paging;
+pub(crate) mod paging;
 mod payloads;
 mod quarantine;
 mod queues;
 mod registration;
-mod runs;
+pub(crate) mod runs;
 pub(crate) mod show;
-mod submit;
+pub(crate) mod submit;
 mod system;
 mod ui_events;
-mod why;
+pub(crate) mod why;
 mod workflow;
 pub mod write;
 
@@ -83,6 +83,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(discovery::routes())
         .merge(batch_status::routes())
         .merge(ui_events::routes())
+        .merge(crate::mcp::routes())
 }
 
 /// The OpenAPI document of every route.

@@ -2,7 +2,8 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use muster_store::{ExecutionFilter, RunFilter, RunSummary};
+use muster_engine::row::ExecutionRow;
+use muster_store::{ExecutionFilter, Page, RunFilter, RunSummary};
 use muster_wire::{AgentId, RunId};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -58,22 +59,31 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
         until: time("until", asked.until.as_deref())?,
         id_part: asked.q.filter(|q| !q.is_empty()),
     };
-    let limit = page.limit;
-    let runs = app
-        .blocking(move |stores| stores.decisions.runs(&filter, &page))
-        .await?;
-    let next = (runs.len() == limit)
-        .then(|| {
-            runs.last()
-                .map(|run| paging::cursor(run.root.created_at, run.root.id.as_str()))
-        })
-        .flatten();
+    let (runs, next) = page_of(&app, filter, page).await?;
     let mut writer = Writer::object();
     writer
         .list("runs", &runs, summary)
         .number("count", i64::try_from(runs.len()).unwrap_or(i64::MAX))
         .text_if("next_cursor", next.as_deref());
     Ok(writer.answer(StatusCode::OK))
+}
+
+/// One page of runs, and the cursor of the next.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) async fn page_of(
+    app: &App,
+    filter: RunFilter,
+    page: Page,
+) -> Result<(Vec<RunSummary>, Option<String>), Problem> {
+    let limit = page.limit;
+    let runs = app
+        .blocking(move |stores| stores.decisions.runs(&filter, &page))
+        .await?;
+    let last = runs.last().filter(|_| runs.len() == limit);
+    let next = last.map(|run| paging::cursor(run.root.created_at, run.root.id.as_str()));
+    Ok((runs, next))
 }
 
 /// One run.
@@ -117,21 +127,7 @@ async fn steps(
 ) -> Answer {
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
     let run = known(&app, &caller, &run).await?;
-    let filter = ExecutionFilter {
-        run: Some(run.id.clone()),
-        oldest_first: true,
-        ..ExecutionFilter::default()
-    };
-    let limit = page.limit;
-    let rows = app
-        .blocking(move |stores| stores.decisions.executions(&filter, &page))
-        .await?;
-    let next = (rows.len() == limit)
-        .then(|| {
-            rows.last()
-                .map(|row| paging::cursor(row.created_at, row.id.as_str()))
-        })
-        .flatten();
+    let (rows, next) = steps_of(&app, &run.id, page).await?;
     let mut writer = Writer::object();
     writer
         .text("run_id", run.id.as_str())
@@ -139,6 +135,29 @@ async fn steps(
         .list("steps", &rows, show::line)
         .text_if("next_cursor", next.as_deref());
     Ok(writer.answer(StatusCode::OK))
+}
+
+/// One page of the executions of a run, oldest first, and the cursor of the next.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) async fn steps_of(
+    app: &App,
+    run: &RunId,
+    page: Page,
+) -> Result<(Vec<ExecutionRow>, Option<String>), Problem> {
+    let filter = ExecutionFilter {
+        run: Some(run.clone()),
+        oldest_first: true,
+        ..ExecutionFilter::default()
+    };
+    let limit = page.limit;
+    let rows = app
+        .blocking(move |stores| stores.decisions.executions(&filter, &page))
+        .await?;
+    let last = rows.last().filter(|_| rows.len() == limit);
+    let next = last.map(|row| paging::cursor(row.created_at, row.id.as_str()));
+    Ok((rows, next))
 }
 
 async fn known(app: &App, caller: &Caller, run: &str) -> Result<RunSummary, Problem> {

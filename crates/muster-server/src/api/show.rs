@@ -196,11 +196,7 @@ fn succeeded(view: &ExecutionView, webhook_asked: bool) -> Response {
 /// A failed sync call is the error shape and the execution at once.
 fn failed(view: &ExecutionView, webhook_asked: bool) -> Response {
     let row = &view.row;
-    let category = row.error_category.clone().unwrap_or(match row.status {
-        Status::Cancelled => Category::Cancelled,
-        Status::Timeout => Category::AgentTimeout,
-        _ => Category::AgentError,
-    });
+    let category = failure_category(row);
     let http = match row.error_status {
         Some(number) if (400..=599).contains(&number) => number,
         _ => category.http_status(),
@@ -209,11 +205,7 @@ fn failed(view: &ExecutionView, webhook_asked: bool) -> Response {
         .error_text
         .as_ref()
         .map(|text| String::from_utf8_lossy(&text.0));
-    let message = said.as_deref().unwrap_or(match row.status {
-        Status::Cancelled => "the execution was cancelled",
-        Status::Timeout => "the execution ran out of time",
-        _ => "the execution failed",
-    });
+    let message = said.as_deref().unwrap_or(failure_text(row.status));
     let mut writer = Writer::object();
     writer
         .text("error", said.as_deref().unwrap_or(category.word()))
@@ -235,6 +227,24 @@ fn failed(view: &ExecutionView, webhook_asked: bool) -> Response {
     }
     webhook(&mut writer, webhook_asked);
     answer(status(http), writer.end().into())
+}
+
+/// Why an execution did not end well.
+pub(crate) fn failure_category(row: &ExecutionRow) -> Category {
+    row.error_category.clone().unwrap_or(match row.status {
+        Status::Cancelled => Category::Cancelled,
+        Status::Timeout => Category::AgentTimeout,
+        _ => Category::AgentError,
+    })
+}
+
+/// The same in a sentence, where nobody said more.
+pub(crate) fn failure_text(status: Status) -> &'static str {
+    match status {
+        Status::Cancelled => "the execution was cancelled",
+        Status::Timeout => "the execution ran out of time",
+        _ => "the execution failed",
+    }
 }
 
 /// What an accepted call is answered with: its ids, where it is, its place in the queue.

@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
 use muster_engine::effect::Why;
 use muster_engine::event::Question;
 use muster_engine::row::{AttemptRow, EventRow, ExecutionRow};
@@ -17,7 +16,7 @@ use super::execution_events;
 use super::problem::{Answer, Problem};
 use super::queues;
 use super::show;
-use super::write::{Writer, string};
+use super::write::{Writer, answer, string};
 use crate::app::App;
 use crate::directory::{AgentEntry, liveness_of};
 
@@ -38,12 +37,21 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     )
 )]
 async fn why(State(app): State<App>, caller: Caller, PathText(id): PathText) -> Answer {
-    let execution = show::execution_id(&id)?;
-    if let Some(answer) = of_execution(&app, &caller, &execution).await? {
-        return Ok(answer);
+    let body = explain(&app, &caller, &id).await?;
+    Ok(answer(StatusCode::OK, body.into()))
+}
+
+/// The evidence about whatever an id names, as JSON.
+///
+/// # Errors
+/// 400 when it is no id, 404 when there is nothing of that id that the caller may see.
+pub(crate) async fn explain(app: &App, caller: &Caller, id: &str) -> Result<Vec<u8>, Problem> {
+    let execution = show::execution_id(id)?;
+    if let Some(body) = of_execution(app, caller, &execution).await? {
+        return Ok(body);
     }
-    if let Some(entry) = app.directory.agent(&id) {
-        return agent(&app, &entry).await;
+    if let Some(entry) = app.directory.agent(id) {
+        return agent(app, &entry).await;
     }
     // A run is where its root is.
     let run = RunId::trusted(execution.as_str());
@@ -51,11 +59,11 @@ async fn why(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
         .blocking(move |stores| stores.decisions.run(&run))
         .await?
         .map(|run| run.root.id);
-    let answer = match root {
-        Some(root) => of_execution(&app, &caller, &root).await?,
+    let body = match root {
+        Some(root) => of_execution(app, caller, &root).await?,
         None => None,
     };
-    answer.ok_or_else(|| {
+    body.ok_or_else(|| {
         Problem::not_found(format!(
             "{execution} is no execution, no agent and no run; retention may have removed it"
         ))
@@ -67,7 +75,7 @@ async fn of_execution(
     app: &App,
     caller: &Caller,
     execution: &ExecutionId,
-) -> Result<Option<Response>, Problem> {
+) -> Result<Option<Vec<u8>>, Problem> {
     let question = Question::Why(execution.clone());
     match app
         .driver
@@ -112,7 +120,7 @@ async fn evidence(
         .await?)
 }
 
-fn open(why: &Why, attempts: &[AttemptRow], events: &[EventRow]) -> Response {
+fn open(why: &Why, attempts: &[AttemptRow], events: &[EventRow]) -> Vec<u8> {
     let mut writer = Writer::object();
     writer
         .text("id", why.row.id.as_str())
@@ -133,11 +141,11 @@ fn open(why: &Why, attempts: &[AttemptRow], events: &[EventRow]) -> Response {
         })
         .list("ruled_out", why.ruled_out.iter().map(String::as_str), text);
     tail(&mut writer, &why.row, attempts, events);
-    writer.answer(StatusCode::OK)
+    writer.end()
 }
 
 /// Why something ended as it did: its row, its attempts, its events.
-fn past(row: &ExecutionRow, attempts: &[AttemptRow], events: &[EventRow]) -> Response {
+fn past(row: &ExecutionRow, attempts: &[AttemptRow], events: &[EventRow]) -> Vec<u8> {
     let mut writer = Writer::object();
     writer
         .text("id", row.id.as_str())
@@ -147,7 +155,7 @@ fn past(row: &ExecutionRow, attempts: &[AttemptRow], events: &[EventRow]) -> Res
         .text("verdict", &verdict(row))
         .text("rule", rule(row));
     tail(&mut writer, row, attempts, events);
-    writer.answer(StatusCode::OK)
+    writer.end()
 }
 
 fn verdict(row: &ExecutionRow) -> String {
@@ -203,7 +211,7 @@ fn tail(writer: &mut Writer, row: &ExecutionRow, attempts: &[AttemptRow], events
         .list("evidence", events, execution_events::line);
 }
 
-async fn agent(app: &App, entry: &AgentEntry) -> Answer {
+async fn agent(app: &App, entry: &AgentEntry) -> Result<Vec<u8>, Problem> {
     let state = queues::ask(app, entry.id.as_str()).await?;
     let now = app.clock.now();
     let limits = app.limits.clone();
@@ -260,7 +268,7 @@ async fn agent(app: &App, entry: &AgentEntry) -> Answer {
             }
             writer.end()
         });
-    Ok(writer.answer(StatusCode::OK))
+    Ok(writer.end())
 }
 
 fn text(mut out: Vec<u8>, text: &str) -> Vec<u8> {

@@ -109,6 +109,8 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/runs/{run}/steps", Results),
     rule("POST", "/api/v1/workflows/{run}/cancel-tree", Cancel),
     rule("GET", "/api/ui/v1/executions/events", Results),
+    // Tools for language models: each asks for the scope of what it does.
+    rule("POST", "/mcp", Results),
     // What agents tell.
     rule("POST", "/api/v1/executions/{id}/status", Agent),
     rule("POST", "/api/v1/executions/{id}/logs", Agent),

@@ -23,7 +23,6 @@ async fn what_is_not_there_is_said_in_the_one_shape() {
         "/api/v1/nodes/register-serverless",
         "/api/v1/sessions",
         "/api/v1/sessions/s/memory",
-        "/mcp",
         "/v1/agents",
     ] {
         let answer = plane.client.send(Method::POST, path, &owner, "{}").await;

@@ -71,12 +71,16 @@ pub(crate) fn fault(answer: &Answer) -> Option<String> {
     if status >= 500 && status != 501 && status != 503 {
         return Some(format!("{status} {}", answer.text()));
     }
-    let Ok(body) = serde_json::from_slice::<Value>(&answer.body) else {
+    let Ok(mut body) = serde_json::from_slice::<Value>(&answer.body) else {
         return Some(format!(
             "{status} without the one shape: {:?}",
             answer.text()
         ));
     };
+    // A JSON-RPC error carries it as its data.
+    if body["jsonrpc"] == "2.0" {
+        body = body["error"]["data"].take();
+    }
     let known = |word: &str| Category::ALL.iter().any(|category| category.word() == word);
     let text = |name: &str| body[name].as_str().filter(|text| !text.is_empty());
     match (text("error"), text("error_category"), text("message")) {

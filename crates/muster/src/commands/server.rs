@@ -251,11 +251,16 @@ pub(crate) fn runtime() -> Outcome<tokio::runtime::Runtime> {
         .build()?)
 }
 
-/// Logs go to stderr: text on a terminal, JSON otherwise. `MUSTER_LOG` filters.
+/// Logs go to stderr: text on a terminal, JSON otherwise. `MUSTER_LOG` filters, except that the
+/// MCP library never says more than warnings: below that it writes whole messages.
 pub(crate) fn start_logging(level: &str) {
     use std::io::IsTerminal;
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let filter = match "rmcp=warn".parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    };
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

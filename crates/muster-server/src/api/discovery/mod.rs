@@ -23,7 +23,8 @@ use super::body::Query;
 use super::problem::{Answer, Problem};
 use crate::app::App;
 use crate::directory::AgentEntry;
-use offer::{Function, Registration};
+pub(crate) use offer::Function;
+use offer::Registration;
 use select::Selection;
 
 /// Agents of one page when nobody says how many, and at most.
@@ -37,90 +38,90 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// Which agents and functions, and how much of them.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+pub(crate) struct Wanted {
     /// `json`, `compact` or `xml`.
-    format: Option<String>,
+    pub(crate) format: Option<String>,
     /// Only this agent.
-    agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// The same as `agent`.
-    node_id: Option<String>,
+    pub(crate) node_id: Option<String>,
     /// Only these agents, comma-separated.
-    agent_ids: Option<String>,
+    pub(crate) agent_ids: Option<String>,
     /// The same as `agent_ids`.
-    node_ids: Option<String>,
+    pub(crate) node_ids: Option<String>,
     /// Only reasoners whose names fit; `*` is any run of characters, `?` one. Without `skill`,
     /// no skills.
-    reasoner: Option<String>,
+    pub(crate) reasoner: Option<String>,
     /// Only skills whose names fit. Without `reasoner`, no reasoners.
-    skill: Option<String>,
+    pub(crate) skill: Option<String>,
     /// Only functions with one of these tags, or of an agent with one; comma-separated, with
     /// the same wildcards.
-    tags: Option<String>,
+    pub(crate) tags: Option<String>,
     /// Show what the functions take.
-    include_input_schema: Option<bool>,
+    pub(crate) include_input_schema: Option<bool>,
     /// Show what they give.
-    include_output_schema: Option<bool>,
+    pub(crate) include_output_schema: Option<bool>,
     /// Show what they say of themselves; on when absent.
-    include_descriptions: Option<bool>,
+    pub(crate) include_descriptions: Option<bool>,
     /// Show their examples.
-    include_examples: Option<bool>,
+    pub(crate) include_examples: Option<bool>,
     /// Only agents that are `active`, `degraded`, `inactive` or `unknown`.
-    health_status: Option<String>,
+    pub(crate) health_status: Option<String>,
     /// Agents of one page; 100 when absent, 500 at most.
-    limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// How many agents to pass over.
-    offset: Option<usize>,
+    pub(crate) offset: Option<usize>,
 }
 
 /// What was found.
 #[derive(Debug, Serialize, ToSchema)]
-struct Found {
+pub(crate) struct Found {
     /// When.
-    discovered_at: String,
+    pub(crate) discovered_at: String,
     /// Agents that fit.
-    total_agents: usize,
+    pub(crate) total_agents: usize,
     /// Their reasoners that fit.
-    total_reasoners: usize,
+    pub(crate) total_reasoners: usize,
     /// Their skills that fit.
-    total_skills: usize,
+    pub(crate) total_skills: usize,
     /// Where in the list this is.
-    pagination: Pagination,
+    pub(crate) pagination: Pagination,
     /// The agents of this page.
-    capabilities: Vec<Capability>,
+    pub(crate) capabilities: Vec<Capability>,
 }
 
 /// Where in the list a page is.
 #[derive(Debug, Serialize, ToSchema)]
-struct Pagination {
+pub(crate) struct Pagination {
     /// Agents of one page.
-    limit: usize,
+    pub(crate) limit: usize,
     /// Agents passed over.
-    offset: usize,
+    pub(crate) offset: usize,
     /// Whether there are more.
-    has_more: bool,
+    pub(crate) has_more: bool,
 }
 
 /// One agent.
 #[derive(Debug, Serialize, ToSchema)]
-struct Capability {
+pub(crate) struct Capability {
     /// Its id.
-    agent_id: String,
+    pub(crate) agent_id: String,
     /// Where it is called; `null` when that is not known.
-    base_url: Option<String>,
+    pub(crate) base_url: Option<String>,
     /// Its version; `null` when that is not known.
-    version: Option<String>,
+    pub(crate) version: Option<String>,
     /// `active`, `degraded`, `inactive` or `unknown`.
-    health_status: &'static str,
+    pub(crate) health_status: &'static str,
     /// The exact word: `restarting`, `unreachable_callback`, …
-    state: &'static str,
+    pub(crate) state: &'static str,
     /// Always `long_running`.
-    deployment_type: &'static str,
+    pub(crate) deployment_type: &'static str,
     /// When it last beat; `null` when it never did.
-    last_heartbeat: Option<String>,
+    pub(crate) last_heartbeat: Option<String>,
     /// Its reasoners that fit.
-    reasoners: Vec<Function>,
+    pub(crate) reasoners: Vec<Function>,
     /// Its skills that fit.
-    skills: Vec<Function>,
+    pub(crate) skills: Vec<Function>,
 }
 
 /// Finds agents and what they offer.
@@ -129,7 +130,15 @@ struct Capability {
               (status = 400, description = "A filter is not right")))]
 async fn capabilities(State(app): State<App>, Query(wanted): Query<Wanted>) -> Answer {
     let format = Format::of(wanted.format.as_deref())?;
-    let selection = Selection::of(&wanted)?;
+    Ok(format.answer(&look(&app, &wanted).await?))
+}
+
+/// Finds agents and what they offer.
+///
+/// # Errors
+/// 400 when a filter is not right.
+pub(crate) async fn look(app: &App, wanted: &Wanted) -> Result<Found, Problem> {
+    let selection = Selection::of(wanted)?;
     let now = app.clock.now();
     let mut agents = app.directory.agents();
     agents.retain(|agent| selection.wants_agent(agent.id.as_str()));
@@ -137,7 +146,7 @@ async fn capabilities(State(app): State<App>, Query(wanted): Query<Wanted>) -> A
     let candidates: Vec<(Arc<AgentEntry>, Option<InstanceState>)> = agents
         .into_iter()
         .map(|agent| {
-            let state = state_of(&app, &agent, now);
+            let state = state_of(app, &agent, now);
             (agent, state)
         })
         .filter(|(_, state)| selection.wants_health(health(*state)))
@@ -146,10 +155,9 @@ async fn capabilities(State(app): State<App>, Query(wanted): Query<Wanted>) -> A
         wanted.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX),
         wanted.offset.unwrap_or(0),
     );
-    let found = app
+    Ok(app
         .blocking(move |stores| find(stores, &selection, &candidates, limit, offset, now))
-        .await?;
-    Ok(format.answer(&found))
+        .await?)
 }
 
 /// Totals over all that fit, details for one page of them.

@@ -34,28 +34,28 @@ pub(super) struct Offer {
 
 /// A function as it is shown.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Function {
+pub(crate) struct Function {
     /// Its name.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// What it says of itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) description: Option<String>,
+    pub(crate) description: Option<String>,
     /// Its tags.
-    pub(super) tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
     /// What it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    pub(super) input_schema: Option<Box<RawValue>>,
+    pub(crate) input_schema: Option<Box<RawValue>>,
     /// What it gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    pub(super) output_schema: Option<Box<RawValue>>,
+    pub(crate) output_schema: Option<Box<RawValue>>,
     /// Examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>)]
-    pub(super) examples: Option<Box<RawValue>>,
+    pub(crate) examples: Option<Box<RawValue>>,
     /// `agent:reasoner` or `agent:skill:name`.
-    pub(super) invocation_target: String,
+    pub(crate) invocation_target: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
