@@ -6,6 +6,8 @@ pub mod inbox;
 mod readers;
 mod recover;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 pub(crate) mod turn;
 pub mod waiters;
