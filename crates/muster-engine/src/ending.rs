@@ -288,6 +288,26 @@ impl Engine {
         self.launch(now, execution, Launch::Stored, out);
     }
 
+    /// Takes back a call that was decided in the same batch and has not gone out: what is
+    /// disowned by now must not reach its agent. `true` when there was one.
+    fn take_back(&self, execution: &Execution, out: &mut Effects) -> bool {
+        let Some(attempt) = execution.attempt() else {
+            return false;
+        };
+        // A batch has one moment.
+        if attempt.sent_at != self.now {
+            return false;
+        }
+        let before = out.sends.len();
+        out.sends.retain(|send| match send {
+            Send::Dispatch(dispatch) => {
+                dispatch.attempt.n != attempt.n || dispatch.attempt.execution != execution.row.id
+            }
+            _ => true,
+        });
+        out.sends.len() < before
+    }
+
     /// Tells the agent that an execution is no longer wanted, as far as it can be told.
     pub(crate) fn tell_cancel(
         &self,
@@ -296,6 +316,9 @@ impl Engine {
         out: &mut Effects,
     ) -> bool {
         let row = &execution.row;
+        if self.take_back(execution, out) {
+            return false;
+        }
         let Some(attempt) = execution.attempt() else {
             return false;
         };

@@ -43,6 +43,8 @@ pub(crate) struct Attempt {
     /// Everybody that shared the address when it went out, `instance` included when there are any.
     pub(crate) candidates: Vec<InstanceId>,
     pub(crate) proof: SecretHash,
+    /// When it was handed to the dispatcher.
+    pub(crate) sent_at: Timestamp,
     /// Sent before a crash of the plane, and nothing heard since: given up at this moment.
     pub(crate) recover_until: Option<Timestamp>,
     /// It went out on the ramp after its instance came back, and has not reached it yet.

@@ -301,6 +301,7 @@ impl Engine {
                     instance: attempt.instance,
                     candidates: attempt.candidates,
                     proof: attempt.secret_hash,
+                    sent_at: attempt.sent_at,
                     recover_until,
                     on_ramp: false,
                 };

@@ -124,6 +124,7 @@ impl Engine {
             instance: to.instance.clone(),
             candidates: shares,
             proof: secret.hash(),
+            sent_at: now,
             recover_until: None,
             on_ramp,
         };

@@ -1,6 +1,6 @@
 //! Cancel of one and of a tree: final at once in the record, the agent told after.
 
-use muster_engine::event::CancelReceipt;
+use muster_engine::event::{Cancel, CancelReceipt};
 use muster_engine::row::EventKind;
 use muster_engine::{Event, Limits, Reply};
 use muster_wire::{ExecutionId, Lane, RunId, Status};
@@ -148,4 +148,29 @@ fn a_tree_whose_members_are_being_queued_meanwhile_loses_none() {
     for id in late.iter().chain([&first]) {
         assert_eq!(world.status(id), Status::Cancelled, "{id}");
     }
+}
+
+#[test]
+fn a_call_that_is_cancelled_in_the_batch_that_would_send_it_never_goes_out() {
+    let mut world = world(0);
+    let submission = world.submission(Lane::Async, "a.f");
+    let id = submission.execution.clone();
+    let waiter = world.waiter();
+    world.step_together(vec![
+        Event::Submitted(Box::new(submission)),
+        Event::CancelRequested(Box::new(Cancel {
+            waiter,
+            execution: id.clone(),
+            by: "somebody".into(),
+            reason: None,
+            known: None,
+        })),
+    ]);
+    assert_eq!(world.status(&id), Status::Cancelled);
+    assert_eq!(world.sent(&id), 0, "disowned work reaches nobody");
+    assert!(world.told.is_empty(), "and nobody is told of its end");
+    assert!(matches!(
+        world.reply(waiter),
+        Reply::Cancelled { told: 0, .. }
+    ));
 }

@@ -96,6 +96,15 @@ impl World {
         self.carry_out(effects);
     }
 
+    /// Several events, committed together.
+    pub(crate) fn step_together(&mut self, events: Vec<Event>) {
+        let mut effects = Effects::default();
+        for event in events {
+            self.engine.step(self.now, event, &mut effects);
+        }
+        self.carry_out(effects);
+    }
+
     fn carry_out(&mut self, effects: Effects) {
         for write in effects.writes {
             self.rows.apply(write);

@@ -76,6 +76,23 @@ impl Town {
         self.later.lock().push((Instant::now() + wait, event));
     }
 
+    /// Agents beat, and say what they have to say by now.
+    fn move_on(&self, plane: &Plane) {
+        for agent in AGENTS {
+            plane.handle.tell(Event::Heard {
+                key: InstanceKey {
+                    agent: AgentId::trusted(agent),
+                    instance: InstanceId::trusted(format!("{agent}1")),
+                },
+                at: self.clock.now(),
+                interval: Some(Duration::from_millis(50)),
+            });
+        }
+        for event in self.due() {
+            plane.handle.tell(event);
+        }
+    }
+
     fn due(&self) -> Vec<Event> {
         let now = Instant::now();
         let mut later = self.later.lock();
@@ -337,6 +354,7 @@ fn registration(agent: &str, waiter: Waiter) -> Event {
         body: Payload::default(),
         worker: None,
         tags: Vec::new(),
+        candidates: Vec::new(),
     }))
 }
 
@@ -439,6 +457,19 @@ fn open(store: &MemoryStore) -> Vec<ExecutionId> {
     rows.into_iter().map(|row| row.id).collect()
 }
 
+/// An execution as a failing seed tells of it.
+fn shown(store: &MemoryStore, id: &ExecutionId) -> String {
+    let row = store.execution(id).unwrap().1.unwrap();
+    format!(
+        "{id} of {} on {}: {} {:?}, attempts {:?}",
+        row.agent,
+        row.lane,
+        row.status,
+        row.status_reason,
+        store.attempts(id).unwrap()
+    )
+}
+
 /// Something bad, now and then.
 fn trouble(town: &Town) {
     let fault = match town.dice.roll(24) {
@@ -476,9 +507,7 @@ async fn live(seed: u64) {
                 known: None,
             })));
         }
-        for event in town.due() {
-            plane.handle.tell(event);
-        }
+        town.move_on(&plane);
         if n % 40 == 39 {
             plane.kill();
             // A commit of the old one that was thought lost comes now, and must not be taken.
@@ -492,14 +521,21 @@ async fn live(seed: u64) {
     // The faults stop.
     town.calm.store(true, Ordering::Relaxed);
     town.store.faults().clear();
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(15);
     loop {
-        for event in town.due() {
-            plane.handle.tell(event);
-        }
+        town.move_on(&plane);
         let left = open(&town.store);
         if left.is_empty() || Instant::now() > until {
-            assert!(left.is_empty(), "seed {seed}: never ended: {left:?}");
+            let question = muster_engine::event::Question::Agents;
+            let ask = |waiter| Event::Asked { question, waiter };
+            let agents = plane.handle.ask(ask).await;
+            let rows: Vec<String> = left.iter().map(|id| shown(&town.store, id)).collect();
+            assert!(
+                left.is_empty(),
+                "seed {seed}: never ended: {rows:#?}; {:?}; {:?}; {agents:#?}",
+                plane.handle.vitals(),
+                town.broken.lock()
+            );
             break;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
