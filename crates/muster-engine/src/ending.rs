@@ -15,7 +15,7 @@ use crate::engine::{Engine, attempt_key, attempt_secret, is_queued};
 use crate::event::Outcome;
 use crate::execution::{Execution, Phase};
 use crate::recent::Ended;
-use crate::row::{AttemptOutcome, EventKind, EventRow, Payload, PayloadKind};
+use crate::row::{AttemptOutcome, DeliveryRow, EventKind, EventRow, Payload, PayloadKind};
 use crate::start::Launch;
 
 /// How long an observed execution may outlive its parent.
@@ -178,6 +178,7 @@ impl Engine {
         let mut line = EventRow::of(kind, now, &execution);
         line.instance.clone_from(&instance);
         let seq = self.tell(line, out);
+        out.writes.extend(DeliveryRow::of(seq, now, &execution.row));
         let result = outcome.result.filter(|_| outcome.result_stored.is_none());
         let view = Self::publish(&execution, result, outcome.details, out);
         for held in &execution.held {

@@ -259,6 +259,21 @@ pub struct DeliveryRow {
     pub webhook: Arc<str>,
 }
 
+impl DeliveryRow {
+    /// The message about the end of an execution, where somebody is to be told of it.
+    pub fn of(seq: u64, at: Timestamp, row: &ExecutionRow) -> Option<crate::Write> {
+        let webhook = row.links.as_ref()?.webhook.clone()?;
+        Some(crate::Write::InsertDelivery(Box::new(Self {
+            seq,
+            execution: row.id.clone(),
+            run: row.run.clone(),
+            status: row.status,
+            at,
+            webhook,
+        })))
+    }
+}
+
 /// What became of the tags of an agent that need an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentTags {

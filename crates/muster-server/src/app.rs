@@ -25,6 +25,7 @@ use crate::logs::LogSink;
 use crate::memory::MemoryState;
 use crate::meters::Meters;
 use crate::views::Views;
+use crate::webhooks::Webhooks;
 
 /// The shared state of the plane.
 #[derive(Clone)]
@@ -86,6 +87,8 @@ pub struct AppState {
     pub memory: MemoryState,
     /// Logs and notes.
     pub logs: LogSink,
+    /// Who is told of ends.
+    pub webhooks: Webhooks,
     /// What is counted.
     pub meters: Meters,
 }

@@ -29,6 +29,8 @@ pub struct Config {
     pub executions: Executions,
     /// What holds towards agents.
     pub agents: Agents,
+    /// Who is told of ends.
+    pub webhooks: WebhookRules,
     /// How long things are kept.
     pub retention: Retention,
     /// Who may ask.
@@ -236,6 +238,34 @@ pub struct Agent {
     pub restart_grace: Option<SpanOrOff>,
     /// What the plane shows this agent to prove itself; sent only to its registered origins.
     pub internal_token: Option<Secret>,
+}
+
+/// `[webhooks]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhookRules {
+    /// Addresses and networks that may be told although they are not public.
+    pub allow: Vec<String>,
+    /// How long one message may take.
+    pub timeout: Span,
+    /// How long to wait before a message is sent again; doubles with each try.
+    pub retry_first: Span,
+    /// The longest such wait.
+    pub retry_max: Span,
+    /// After how long a message that was never taken is given up.
+    pub give_up: Span,
+}
+
+impl Default for WebhookRules {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            timeout: Span::seconds(10),
+            retry_first: Span::seconds(1),
+            retry_max: Span::seconds(3600),
+            give_up: Span::seconds(86_400),
+        }
+    }
 }
 
 /// `[retention]`

@@ -29,6 +29,7 @@ mod slow_body;
 mod slow_head;
 mod tail;
 pub mod views;
+pub mod webhooks;
 mod world;
 
 pub use app::App;

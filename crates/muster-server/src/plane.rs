@@ -31,6 +31,7 @@ use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
 use crate::slow_body::{self, Rest, SlowBody};
 use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
+use crate::webhooks::Webhooks;
 use crate::world::PlaneWorld;
 
 /// Header lines of one request.
@@ -103,6 +104,8 @@ impl Plane {
             .map_err(|error| StartError::Listen(config.server.listen, error))?;
         let rules = DialRules::new(&config.agents).map_err(StartError::Config)?;
         rules.set_own(address);
+        let webhooks = Webhooks::new(&config.webhooks).map_err(StartError::Config)?;
+        webhooks.set_own(address);
         let config = Arc::new(config);
         let app = App::new(AppState {
             auth: Auth::open(&config, &stores)?,
@@ -125,6 +128,7 @@ impl Plane {
             identity: Default::default(),
             memory: Default::default(),
             logs: Default::default(),
+            webhooks,
             meters: crate::meters::Meters::new(config.origin.0),
         });
         let dispatcher = dispatcher(&app);
@@ -132,6 +136,7 @@ impl Plane {
         let driver = drive(&app, &dispatcher).await?;
         crate::health::start_duties(&app);
         crate::chores::start(&app);
+        crate::webhooks::start(&app);
         app.phase.set(LifePhase::Serving);
         let closing = CancellationToken::new();
         let service = crate::api::service(app.clone());

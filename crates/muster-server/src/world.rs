@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use muster_engine::event::InstanceKey;
+use muster_engine::row::EventKind;
 use muster_engine::{Notice, Send};
 use muster_wire::Timestamp;
 use tokio::runtime::Handle;
@@ -27,6 +28,7 @@ impl World for PlaneWorld {
         for notice in notices {
             match notice {
                 Notice::Execution(view) => {
+                    self.app.webhooks.saw(view);
                     self.app.views.put(view.clone());
                     self.app.followers.changed(&view.row.run);
                 }
@@ -65,6 +67,9 @@ impl World for PlaneWorld {
     fn announce(&self, notices: Vec<Notice>) {
         for notice in notices {
             if let Notice::Event(event) = notice {
+                if event.kind == EventKind::HoldChanged {
+                    self.app.webhooks.wake();
+                }
                 self.app.feed.publish(&event);
             }
         }

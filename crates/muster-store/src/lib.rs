@@ -13,6 +13,7 @@ pub mod error;
 pub mod glob;
 pub mod lease;
 pub mod memory;
+pub mod outbox;
 pub mod question;
 pub mod sqlite;
 
@@ -31,6 +32,7 @@ pub use annex::Annex;
 pub use error::{StoreError, StoreResult};
 pub use lease::{Lease, LeaseId};
 pub use memory::{Fault, Faults, MemoryStore};
+pub use outbox::Outbox;
 pub use question::{
     ExecutionFilter, Page, QuarantineItem, RunFilter, RunSummary, StoreAbout, StoreSizes,
     StoredAgent, Window,
@@ -82,7 +84,7 @@ pub struct Restored {
 }
 
 /// What was decided, durably.
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Outbox + Send + Sync + 'static {
     /// What and where it is.
     fn about(&self) -> StoreAbout;
 

@@ -15,8 +15,10 @@ use serde_json::value::RawValue;
 
 use super::caller::Caller;
 use super::problem::Problem;
+use crate::app::App;
 use crate::bodies::SMALL;
 use crate::json;
+use crate::webhooks::{self, Registered};
 
 /// The longest free text that is taken.
 const TEXT_MAX: usize = 256;
@@ -40,8 +42,8 @@ struct CallBody<'a> {
 pub(crate) struct Call {
     /// What the engine is told, but for the waiter.
     pub(crate) submission: Submission,
-    /// Whether a webhook was asked for.
-    pub(crate) webhook_asked: bool,
+    /// The webhook that was asked for; not yet in the submission.
+    pub(crate) webhook: webhooks::Asked,
 }
 
 /// A value with the name under which the caller gave it, for the message of a refusal.
@@ -70,8 +72,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) deadline: Option<&'a RawValue>,
     /// What becomes of it when its parent ends.
     pub(crate) on_parent_end: Option<&'a RawValue>,
-    /// Whether a webhook was asked for.
-    pub(crate) webhook_asked: bool,
+    /// Where its end is to be told.
+    pub(crate) webhook: Option<&'a RawValue>,
     /// The run it is to belong to.
     pub(crate) run: Option<Named<'a>>,
     /// The execution, or its attempt, that makes the call.
@@ -107,7 +109,7 @@ pub(crate) fn read(
         priority: parsed.priority,
         deadline: parsed.deadline,
         on_parent_end: parsed.on_parent_end,
-        webhook_asked: parsed.webhook.is_some(),
+        webhook: parsed.webhook,
         run: header(headers, "x-run-id", "X-Run-ID")?,
         parent: header(headers, "x-parent-execution-id", "X-Parent-Execution-ID")?,
         idempotency_key: header(headers, "idempotency-key", "Idempotency-Key")?,
@@ -116,6 +118,16 @@ pub(crate) fn read(
         traceparent: traceparent(headers),
     };
     asked.check(caller, now)
+}
+
+impl Call {
+    /// Seals its webhook into the submission; with what its caller is told of it.
+    pub(crate) async fn seal_webhook(&mut self, app: &App) -> Registered {
+        let asked = std::mem::take(&mut self.webhook);
+        let (sealed, registered) = asked.seal(app, &self.submission.execution).await;
+        self.submission.webhook = sealed;
+        registered
+    }
 }
 
 impl Asked<'_> {
@@ -129,7 +141,7 @@ impl Asked<'_> {
         let body_hash = hash(&target, self.input);
         let run = run(self.run)?;
         Ok(Call {
-            webhook_asked: self.webhook_asked,
+            webhook: webhooks::Asked::read(self.webhook),
             submission: Submission {
                 waiter: Waiter(0),
                 lane: self.lane,

@@ -19,6 +19,7 @@ use super::submit::submit;
 use super::write::Writer;
 use crate::app::App;
 use crate::bodies::{Held, Patience};
+use crate::webhooks::Registered;
 
 const EXECUTION: HeaderName = HeaderName::from_static("x-execution-id");
 const RUN: HeaderName = HeaderName::from_static("x-run-id");
@@ -34,7 +35,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(
     post, path = "/api/v1/execute/{target}", tag = "calls",
     params(("target" = String, Path, description = "agent.function")),
-    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\"}"),
+    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\", \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
     responses(
         (status = 200, description = "It ended well", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),
@@ -54,7 +55,7 @@ async fn execute_sync(
     let held = read_body(&app, body).await?;
     app.identity
         .verify_submission(&headers, &held.bytes, app.clock.now())?;
-    let call = call::read(
+    let mut call = call::read(
         &target,
         Lane::Sync,
         &caller,
@@ -62,16 +63,22 @@ async fn execute_sync(
         &held.bytes,
         app.clock.now(),
     )?;
-    let webhook_asked = call.webhook_asked;
+    let registered = call.seal_webhook(&app).await;
     let minted = call.submission.execution.clone();
     // The wait may be long: the head's buffer is not kept for it.
     drop(headers);
     match submit(&app, call, held).await? {
         Reply::Ended(view) => {
             let view = show::with_payloads(&app, view).await?;
-            let mut response = show::ended(&view, webhook_asked);
+            let joined = view.row.id != minted;
+            let registered = if joined {
+                registered.joined(show::has_webhook(&view.row))
+            } else {
+                registered
+            };
+            let mut response = show::ended(&view, &registered);
             name(&mut response, &view.row.id, view.row.run.as_str());
-            if view.row.id != minted {
+            if joined {
                 response
                     .headers_mut()
                     .insert(REPLAYED, HeaderValue::from_static("true"));
@@ -98,7 +105,7 @@ async fn execute_sync(
 #[utoipa::path(
     post, path = "/api/v1/execute/async/{target}", tag = "calls",
     params(("target" = String, Path, description = "agent.function")),
-    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\"}"),
+    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\", \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
     responses(
         (status = 202, description = "Accepted and stored", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),
@@ -116,7 +123,7 @@ async fn execute_async(
     let held = read_body(&app, body).await?;
     app.identity
         .verify_submission(&headers, &held.bytes, app.clock.now())?;
-    let call = call::read(
+    let mut call = call::read(
         &target,
         Lane::Async,
         &caller,
@@ -124,9 +131,17 @@ async fn execute_async(
         &held.bytes,
         app.clock.now(),
     )?;
-    let webhook_asked = call.webhook_asked;
+    let registered = call.seal_webhook(&app).await;
+    let minted = call.submission.execution.clone();
     match submit(&app, call, held).await? {
-        Reply::Accepted(receipt) => Ok(accepted(&receipt, &target, webhook_asked)),
+        Reply::Accepted(receipt) => {
+            let registered = if receipt.execution == minted {
+                registered
+            } else {
+                registered.joined(has_webhook(&app, &receipt.execution).await?)
+            };
+            Ok(accepted(&receipt, &target, &registered))
+        }
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(Problem::internal(&format!(
             "an async call was answered {other:?}"
@@ -140,10 +155,22 @@ async fn read_body(app: &App, body: Body) -> Result<Held, Problem> {
     read.map_err(|why| why.problem(limit))
 }
 
-fn accepted(receipt: &Receipt, target: &str, webhook_asked: bool) -> Response {
+/// Whether an execution that was there before has a webhook.
+async fn has_webhook(app: &App, id: &ExecutionId) -> Result<bool, Problem> {
+    if let Some(view) = app.views.get(id.as_str()) {
+        return Ok(show::has_webhook(&view.row));
+    }
+    let id = id.clone();
+    let (_, row) = app
+        .blocking(move |stores| stores.decisions.execution(&id))
+        .await?;
+    Ok(row.is_some_and(|row| show::has_webhook(&row)))
+}
+
+fn accepted(receipt: &Receipt, target: &str, registered: &Registered) -> Response {
     let mut writer = Writer::object();
     show::receipt(&mut writer, receipt, target);
-    show::webhook(&mut writer, webhook_asked);
+    show::webhook(&mut writer, registered);
     let mut response = writer.answer(StatusCode::ACCEPTED);
     name(&mut response, &receipt.execution, receipt.run.as_str());
     if receipt.replayed {

@@ -2,7 +2,9 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use muster_engine::row::ExecutionRow;
 use muster_store::ExecutionFilter;
+use muster_store::outbox::DeliveryFilter;
 use muster_wire::{AgentId, Category, ExecutionId, FunctionName, RunId, Status, Timestamp};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -13,6 +15,7 @@ use super::caller::Caller;
 use super::paging;
 use super::problem::{Answer, Problem};
 use super::show;
+use super::webhooks::MessageShown;
 use super::write::{Writer, answer};
 use crate::app::App;
 use crate::auth::Need;
@@ -40,8 +43,28 @@ async fn one(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
         .filter(|view| caller.sees(&view.row.principal))
         .ok_or_else(|| show::unknown_execution(&execution))?;
     let room = 768 + view.result.as_ref().map_or(0, |result| result.len());
-    let body = show::whole(Vec::with_capacity(room), &view);
+    let events = webhook_events(&app, &view.row).await?;
+    let body = show::whole_with(Vec::with_capacity(room), &view, events.as_deref());
     Ok(answer(StatusCode::OK, body.into()))
+}
+
+/// What became of the messages for its webhook; `None` while there can be none.
+async fn webhook_events(
+    app: &App,
+    row: &ExecutionRow,
+) -> Result<Option<Vec<MessageShown>>, Problem> {
+    if !show::has_webhook(row) || !row.status.is_terminal() {
+        return Ok(None);
+    }
+    let filter = DeliveryFilter {
+        execution: Some(row.id.clone()),
+        ..DeliveryFilter::default()
+    };
+    let found = app
+        .blocking(move |stores| stores.decisions.deliveries(&filter, paging::LIMIT))
+        .await?;
+    let shown = found.into_iter().map(|found| MessageShown::of(app, found));
+    Ok(Some(shown.collect()))
 }
 
 /// What a list may be narrowed to.

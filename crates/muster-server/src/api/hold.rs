@@ -89,6 +89,8 @@ struct Lifted {
     queued: Vec<QueuedShown>,
     /// How many executions in all.
     executions: u64,
+    /// Messages for webhooks that wait; they go out when the hold over everything is lifted.
+    webhooks: u64,
     /// Agents that stay held one by one.
     agents: Vec<String>,
     /// Whether the hold over everything stays.
@@ -167,11 +169,15 @@ async fn unhold(
         }
         write_audit(&app, &caller, "hold.lifted", agent.as_ref(), String::new()).await?;
     }
+    let waiting = app
+        .blocking(|stores| stores.decisions.delivery_counts())
+        .await?;
     let executions = queued.iter().map(|queued| queued.executions).sum();
     Ok(Json(Lifted {
         dry_run: asked.dry_run,
         queued,
         executions,
+        webhooks: if agent.is_none() { waiting.pending } else { 0 },
         held: back.reason.is_some() && agent.is_some(),
         agents: back.agents_but(agent.as_ref()),
     }))

@@ -40,8 +40,6 @@ pub(crate) const LATER: &[(&str, &str)] = &[
     ("/api/v1/sources", "trigger sources"),
     ("/api/v1/sources/{*rest}", "trigger sources"),
     ("/api/v1/agentic/{*rest}", "the agentic surface"),
-    ("/api/v1/webhooks", "webhooks"),
-    ("/api/v1/webhooks/{id}", "webhooks"),
     ("/api/v1/cluster", "several replicas"),
     ("/api/v1/workers", "workers"),
     ("/api/v1/workers/{*rest}", "workers"),

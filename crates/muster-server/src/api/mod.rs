@@ -10,7 +10,7 @@ mod batch_status;
 pub(crate) mod call;
 mod callbacks;
 pub(crate) mod cancel;
-mod cursor;
+pub(crate) mod cursor;
 mod did;
 pub(crate) mod discovery;
 mod docs;
@@ -38,6 +38,7 @@ pub(crate) mod show;
 pub(crate) mod submit;
 mod system;
 mod ui_events;
+mod webhooks;
 pub(crate) mod why;
 mod workflow;
 pub mod write;
@@ -75,6 +76,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(audit::routes())
         .merge(hold::routes())
         .merge(quarantine::routes())
+        .merge(webhooks::routes())
         .merge(openapi::routes())
         .merge(memory::routes())
         .merge(notes::routes())

@@ -10,11 +10,10 @@ use muster_engine::row::{ExecutionRow, Payload, PayloadKind};
 use muster_wire::{Category, ExecutionId, Status};
 
 use super::problem::{Problem, status};
+use super::webhooks::MessageShown;
 use super::write::{Writer, answer};
 use crate::app::AppState;
-
-/// What is said about webhooks until they are there.
-pub(crate) const NO_WEBHOOKS: &str = "webhooks are not supported by this plane yet";
+use crate::webhooks::Registered;
 
 /// The newest view of an execution, from the working set or from the store, with its result
 /// and details where it ended.
@@ -82,8 +81,17 @@ fn payloads(
     Ok((result, details))
 }
 
-/// The body of `GET /api/v1/executions/{id}`, and of each entry of a batch.
+/// The body of an entry of a batch.
 pub(crate) fn whole(out: Vec<u8>, view: &ExecutionView) -> Vec<u8> {
+    whole_with(out, view, None)
+}
+
+/// The body of `GET /api/v1/executions/{id}`: the same with the messages for its webhook.
+pub(crate) fn whole_with(
+    out: Vec<u8>,
+    view: &ExecutionView,
+    webhook_events: Option<&[MessageShown]>,
+) -> Vec<u8> {
     let mut writer = Writer::object_in(out);
     row(&mut writer, &view.row);
     let result: &[u8] = view.result.as_ref().map_or(b"null", |result| &result.0);
@@ -92,6 +100,9 @@ pub(crate) fn whole(out: Vec<u8>, view: &ExecutionView) -> Vec<u8> {
     }
     if let Some(details) = &view.details {
         writer.raw("error_details", &details.0);
+    }
+    if let Some(events) = webhook_events {
+        writer.value("webhook_events", &events);
     }
     writer.end()
 }
@@ -158,7 +169,13 @@ fn row(writer: &mut Writer, row: &ExecutionRow) {
     if let Some(late) = row.late_outcome {
         writer.text("late_outcome", late.word());
     }
-    writer.flag("webhook_registered", false);
+    writer.flag("webhook_registered", has_webhook(row));
+}
+
+/// Whether somebody is told of its end.
+pub(crate) fn has_webhook(row: &ExecutionRow) -> bool {
+    let links = row.links.as_ref();
+    links.is_some_and(|links| links.webhook.is_some())
 }
 
 /// Milliseconds from the first dispatch, or from acceptance, to the end.
@@ -169,15 +186,15 @@ pub(crate) fn duration_ms(row: &ExecutionRow) -> Option<i64> {
 }
 
 /// What the caller of a sync call gets when its execution ended.
-pub(crate) fn ended(view: &ExecutionView, webhook_asked: bool) -> Response {
+pub(crate) fn ended(view: &ExecutionView, webhook: &Registered) -> Response {
     if view.row.status == Status::Succeeded {
-        succeeded(view, webhook_asked)
+        succeeded(view, webhook)
     } else {
-        failed(view, webhook_asked)
+        failed(view, webhook)
     }
 }
 
-fn succeeded(view: &ExecutionView, webhook_asked: bool) -> Response {
+fn succeeded(view: &ExecutionView, registered: &Registered) -> Response {
     let row = &view.row;
     let result: &[u8] = view.result.as_ref().map_or(b"null", |result| &result.0);
     let mut writer = Writer::object_in(Vec::with_capacity(320 + result.len()));
@@ -189,12 +206,12 @@ fn succeeded(view: &ExecutionView, webhook_asked: bool) -> Response {
         .raw("result", result)
         .number("duration_ms", duration_ms(row).unwrap_or(0))
         .time_if("finished_at", row.ended_at);
-    webhook(&mut writer, webhook_asked);
+    webhook(&mut writer, registered);
     writer.answer(StatusCode::OK)
 }
 
 /// A failed sync call is the error shape and the execution at once.
-fn failed(view: &ExecutionView, webhook_asked: bool) -> Response {
+fn failed(view: &ExecutionView, registered: &Registered) -> Response {
     let row = &view.row;
     let category = failure_category(row);
     let http = match row.error_status {
@@ -225,7 +242,7 @@ fn failed(view: &ExecutionView, webhook_asked: bool) -> Response {
     if let Some(result) = &view.result {
         writer.raw("result", &result.0);
     }
-    webhook(&mut writer, webhook_asked);
+    webhook(&mut writer, registered);
     answer(status(http), writer.end().into())
 }
 
@@ -273,11 +290,11 @@ pub(crate) fn receipt(writer: &mut Writer, receipt: &Receipt, target: &str) {
     }
 }
 
-/// Says that no webhook was registered, and why when one was asked for.
-pub(crate) fn webhook(writer: &mut Writer, asked: bool) {
-    writer.flag("webhook_registered", false);
-    if asked {
-        writer.text("webhook_error", NO_WEBHOOKS);
+/// Says whether a webhook was registered, and why not when one was asked for.
+pub(crate) fn webhook(writer: &mut Writer, registered: &Registered) {
+    writer.flag("webhook_registered", *registered == Registered::Yes);
+    if let Registered::Not(why) = registered {
+        writer.text("webhook_error", why);
     }
 }
 

@@ -65,6 +65,10 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/quarantine", Read),
     rule("GET", "/api/v1/quarantine/{id}", Read),
     rule("POST", "/api/v1/quarantine/{id}/drop", Operate),
+    rule("GET", "/api/v1/webhooks", Read),
+    rule("GET", "/api/v1/webhooks/{id}", Read),
+    rule("POST", "/api/v1/webhooks/redrive", Operate),
+    rule("POST", "/api/v1/webhooks/{id}/redrive", Operate),
     // Who may.
     rule("GET", "/api/v1/keys", Admin),
     rule("POST", "/api/v1/keys", Admin),

@@ -11,6 +11,10 @@ use crate::config::Agents;
 pub struct DialRules {
     allow: Vec<Network>,
     deny: Vec<Network>,
+    /// Whose lists these are: `agents` or `webhooks`.
+    section: &'static str,
+    /// Public addresses need not be listed, all others must be.
+    public: bool,
     own: Arc<OnceLock<SocketAddr>>,
 }
 
@@ -33,6 +37,25 @@ impl DialRules {
         Ok(Self {
             allow: read(&agents.allow)?,
             deny: read(&agents.deny)?,
+            section: "agents",
+            public: false,
+            own: Arc::default(),
+        })
+    }
+
+    /// Those of webhooks: public addresses, and what is listed.
+    ///
+    /// # Errors
+    /// Names the entry that is no address and no network.
+    pub fn of_webhooks(allow: &[String]) -> Result<Self, String> {
+        Ok(Self {
+            allow: allow
+                .iter()
+                .map(|text| Network::parse(text))
+                .collect::<Result<_, _>>()?,
+            deny: Vec::new(),
+            section: "webhooks",
+            public: true,
             own: Arc::default(),
         })
     }
@@ -55,11 +78,19 @@ impl DialRules {
             let address = SocketAddr::new(ip, address.port());
             return Err(format!("{address} is the plane itself"));
         }
+        let section = self.section;
         if self.deny.iter().any(|network| network.contains(ip)) {
-            return Err(format!("{ip} is in agents.deny"));
+            return Err(format!("{ip} is in {section}.deny"));
         }
-        if !self.allow.is_empty() && !self.allow.iter().any(|network| network.contains(ip)) {
-            return Err(format!("{ip} is not in agents.allow"));
+        let listed = self.allow.iter().any(|network| network.contains(ip));
+        if self.public {
+            return match inner(ip) {
+                Some(what) if !listed => Err(format!("{ip} is {what}, and not in {section}.allow")),
+                _ => Ok(()),
+            };
+        }
+        if !self.allow.is_empty() && !listed {
+            return Err(format!("{ip} is not in {section}.allow"));
         }
         Ok(())
     }
@@ -67,7 +98,7 @@ impl DialRules {
     fn is_own(&self, ip: IpAddr, port: u16) -> bool {
         self.own.get().is_some_and(|own| {
             own.port() == port
-                && (plain(own.ip()) == ip || (own.ip().is_unspecified() && ip.is_loopback()))
+                && (plain(own.ip()) == ip || (own.ip().is_unspecified() && is_here(ip)))
         })
     }
 }
@@ -158,6 +189,45 @@ fn plain(ip: IpAddr) -> IpAddr {
     }
 }
 
+/// Whether an address is one of this machine: only those can be bound.
+fn is_here(ip: IpAddr) -> bool {
+    ip.is_loopback() || std::net::UdpSocket::bind((ip, 0)).is_ok()
+}
+
+/// Why an address is not one of the public internet.
+fn inner(ip: IpAddr) -> Option<&'static str> {
+    match ip {
+        IpAddr::V4(v4) => {
+            let [a, b, c, _] = v4.octets();
+            match (a, b, c) {
+                (127, ..) => Some("loopback"),
+                (10, ..) | (172, 16..=31, _) | (192, 168, _) => Some("private"),
+                (100, 64..=127, _) => Some("shared address space"),
+                (192, 0, 0 | 2) | (198, 18..=19, _) | (198, 51, 100) | (203, 0, 113) => {
+                    Some("reserved")
+                }
+                (192, 88, 99) | (240.., ..) => Some("reserved"),
+                _ => None,
+            }
+        }
+        IpAddr::V6(v6) => {
+            let [a, b, ..] = v6.segments();
+            match (a, b) {
+                _ if v6.is_loopback() => Some("loopback"),
+                (0xfc00..=0xfdff, _) => Some("private"),
+                (0xfec0..=0xfeff, _) => Some("site-local"),
+                (0x2001, 0x0db8 | 0..=0x01ff) | (0x3fff, 0..=0x0fff) | (0x0100, 0) => {
+                    Some("reserved")
+                }
+                // These carry an IPv4 address; whose, only their translator knows.
+                (0x2002, _) | (0x64, 0xff9b) => Some("a translated address"),
+                (0x2000..=0x3fff, _) => None,
+                _ => Some("reserved"),
+            }
+        }
+    }
+}
+
 /// What nobody's configuration allows.
 fn never(ip: IpAddr) -> Option<&'static str> {
     match ip {
@@ -216,6 +286,39 @@ mod tests {
         for fine in ["127.0.0.1:8001", "10.1.2.3:80", "8.8.8.8:443", "[::1]:8001"] {
             rules.check(fine.parse().unwrap()).unwrap();
         }
+    }
+
+    #[test]
+    fn webhooks_go_to_public_addresses_and_to_what_is_listed() {
+        let none = DialRules::of_webhooks(&[]).unwrap();
+        let some = DialRules::of_webhooks(&["10.0.0.0/8".to_owned(), "::1".to_owned()]).unwrap();
+        for public in ["8.8.8.8:443", "[2606:4700::1]:443", "172.32.0.1:80"] {
+            none.check(public.parse().unwrap()).unwrap();
+        }
+        for inner in [
+            "127.0.0.1:80",
+            "10.1.2.3:80",
+            "172.16.0.1:80",
+            "192.168.1.1:80",
+            "100.64.0.1:80",
+            "198.18.0.1:80",
+            "240.0.0.1:80",
+            "[::1]:80",
+            "[fd00::1]:80",
+            "[::ffff:10.0.0.1]:80",
+            "[2002:a00:1::]:80",
+            "[64:ff9b::a00:1]:80",
+        ] {
+            assert!(none.check(inner.parse().unwrap()).is_err(), "{inner}");
+        }
+        for listed in ["10.1.2.3:80", "[::1]:80", "[::ffff:10.0.0.1]:80"] {
+            some.check(listed.parse().unwrap()).unwrap();
+        }
+        let all = DialRules::of_webhooks(&["0.0.0.0/0".to_owned(), "::/0".to_owned()]).unwrap();
+        assert!(all.check("169.254.169.254:80".parse().unwrap()).is_err());
+        all.set_own("0.0.0.0:8080".parse().unwrap());
+        assert!(all.check("127.0.0.1:8080".parse().unwrap()).is_err());
+        all.check("127.0.0.1:8081".parse().unwrap()).unwrap();
     }
 
     #[test]

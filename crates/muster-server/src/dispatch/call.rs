@@ -273,7 +273,7 @@ fn request(peer: &Peer, dispatch: &Dispatch, input: Bytes) -> Result<Request<Bod
 }
 
 /// An error with its causes, shortest useful text.
-pub(super) fn causes(error: &hyper_util::client::legacy::Error) -> String {
+pub(crate) fn causes(error: &hyper_util::client::legacy::Error) -> String {
     let mut text = String::new();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -190,5 +190,12 @@ impl Dispatcher {
     }
 }
 
+/// How the plane names itself to those it calls.
+pub(crate) fn agent_name() -> http::HeaderValue {
+    call::AGENT
+}
+
+pub(crate) use call::causes;
+
 /// How long idle connections are kept: the agents' server closes at five seconds.
 const IDLE: Duration = Duration::from_secs(4);

@@ -106,6 +106,11 @@ impl Identities {
         Ok(fresh)
     }
 
+    /// What [`Identities::ready`] made, when it is there already. Never waits.
+    pub(crate) fn at_hand(&self) -> Option<Arc<Ready>> {
+        self.ready.try_lock().and_then(|ready| ready.clone())
+    }
+
     /// The identities of an agent and of these functions; those that are not there are made.
     /// Blocks.
     ///
@@ -156,6 +161,11 @@ impl Identities {
 }
 
 impl Ready {
+    /// Seals and opens secrets of this store.
+    pub(crate) fn sealer(&self) -> &Sealer {
+        &self.sealer
+    }
+
     fn open(config: &Config, stores: &Stores) -> Result<Self, IdentityError> {
         let on_disk = stores.decisions.about().kind != "memory";
         let stored = stores.annex.setting(ISSUER)?;

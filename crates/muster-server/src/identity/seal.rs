@@ -24,7 +24,7 @@ impl std::fmt::Debug for Sealer {
 /// A sealed seed that this key does not open.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "a stored identity cannot be opened: {KEY_FILE} is not the one it was sealed with; put the right one back into the data directory"
+    "a sealed secret cannot be opened: {KEY_FILE} is not the one it was sealed with; put the right one back into the data directory"
 )]
 pub struct CannotOpen;
 
@@ -69,29 +69,38 @@ impl Sealer {
         Self(XChaCha20Poly1305::new(&key.into()))
     }
 
-    /// Seals a seed; `about` must be the same when it is opened.
+    /// Seals a seed or a text; `about` must be the same when it is opened.
     ///
     /// # Errors
     /// When the operating system gives no random bytes.
-    pub fn seal(&self, seed: &[u8; 32], about: &str) -> io::Result<Vec<u8>> {
+    pub fn seal(&self, secret: &[u8], about: &str) -> io::Result<Vec<u8>> {
         let mut nonce = [0u8; NONCE];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
         let payload = Payload {
-            msg: seed,
+            msg: secret,
             aad: about.as_bytes(),
         };
         let sealed = self
             .0
             .encrypt(&XNonce::from(nonce), payload)
-            .map_err(|_| io::Error::other("a seed could not be sealed"))?;
+            .map_err(|_| io::Error::other("a secret could not be sealed"))?;
         Ok([&[VERSION][..], &nonce, &sealed].concat())
     }
 
-    /// Opens what [`Sealer::seal`] sealed.
+    /// Opens a seed that [`Sealer::seal`] sealed.
     ///
     /// # Errors
     /// When it was sealed with another key, for something else, or was changed.
     pub fn unseal(&self, sealed: &[u8], about: &str) -> Result<[u8; 32], CannotOpen> {
+        let seed = self.unseal_text(sealed, about)?;
+        seed.try_into().map_err(|_| CannotOpen)
+    }
+
+    /// Opens whatever [`Sealer::seal`] sealed.
+    ///
+    /// # Errors
+    /// When it was sealed with another key, for something else, or was changed.
+    pub fn unseal_text(&self, sealed: &[u8], about: &str) -> Result<Vec<u8>, CannotOpen> {
         let (&version, rest) = sealed.split_first().ok_or(CannotOpen)?;
         let (nonce, text) = rest.split_first_chunk::<NONCE>().ok_or(CannotOpen)?;
         if version != VERSION {
@@ -101,10 +110,8 @@ impl Sealer {
             msg: text,
             aad: about.as_bytes(),
         };
-        let seed = self.0.decrypt(&XNonce::from(*nonce), payload);
-        seed.map_err(|_| CannotOpen)?
-            .try_into()
-            .map_err(|_| CannotOpen)
+        let opened = self.0.decrypt(&XNonce::from(*nonce), payload);
+        opened.map_err(|_| CannotOpen)
     }
 }
 

@@ -120,7 +120,7 @@ impl Order {
             priority: given.raw("priority"),
             deadline: given.raw("deadline_seconds"),
             on_parent_end: given.raw("on_parent_end"),
-            webhook_asked: false,
+            webhook: None,
             run: named(0),
             parent: named(1),
             idempotency_key: named(2),

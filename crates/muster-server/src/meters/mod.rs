@@ -54,6 +54,7 @@ pub struct Meters {
     commit_seconds: Histogram,
     inbox_age: Histogram,
     dispatches: OnceLock<Box<dyn Fn() -> usize + Send + Sync>>,
+    told: [Counter; 3],
     readers: [Gauge; 2],
     gaps: [Counter; 2],
 }
@@ -84,6 +85,29 @@ impl Stream {
         match self {
             Stream::Sse => "sse",
             Stream::Socket => "websocket",
+        }
+    }
+}
+
+/// What became of a message to a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Taken.
+    Delivered,
+    /// Not taken; sent again later.
+    Failed,
+    /// Given up.
+    Dead,
+}
+
+impl Told {
+    const ALL: [Told; 3] = [Told::Delivered, Told::Failed, Told::Dead];
+
+    fn word(self) -> &'static str {
+        match self {
+            Told::Delivered => "delivered",
+            Told::Failed => "failed",
+            Told::Dead => "dead",
         }
     }
 }
@@ -148,6 +172,7 @@ impl Meters {
             commit_seconds: histogram(names::COMMIT_SECONDS),
             inbox_age: histogram(names::INBOX_AGE),
             dispatches: OnceLock::new(),
+            told: Told::ALL.map(|told| counter(names::WEBHOOKS, vec![label("end", told.word())])),
             readers: streams.map(|stream| {
                 let key = Key::from_parts(names::READERS, vec![label("stream", stream.word())]);
                 recorder.register_gauge(&key, &METADATA)
@@ -238,6 +263,16 @@ impl Meters {
         let gauge = &self.readers[stream as usize];
         gauge.increment(1.0);
         Open(gauge.clone())
+    }
+
+    /// A message to a webhook was sent.
+    pub fn told(&self, told: Told) {
+        self.told[told as usize].increment(1);
+    }
+
+    /// So many messages were given up without being sent again.
+    pub fn buried(&self, count: u64) {
+        self.told[Told::Dead as usize].increment(count);
     }
 
     /// A slow reader was sent back to the store.

@@ -55,6 +55,10 @@ metrics! {
     INBOX_AGE = "muster_inbox_age_seconds" Histogram [] "How long the oldest event of a batch had waited.";
     INBOX_DEPTH = "muster_inbox_depth" Gauge ["inbox"] "Events that wait for the engine.";
     DISPATCHES = "muster_dispatches_in_flight" Gauge [] "Calls to agents whose HTTP exchange is open.";
+    WEBHOOKS = "muster_webhooks_total" Counter ["end"] "Messages for webhooks: delivered, failed (and sent again later), dead (given up).";
+    WEBHOOKS_PENDING = "muster_webhooks_pending" Gauge [] "Messages for webhooks that are not delivered yet.";
+    WEBHOOKS_DEAD = "muster_webhooks_dead" Gauge [] "Messages for webhooks that were given up and are still kept.";
+    WEBHOOKS_AGE = "muster_webhooks_oldest_age_seconds" Gauge [] "Age of the oldest message that is not delivered yet.";
     READERS = "muster_stream_readers" Gauge ["stream"] "Open event streams and sockets.";
     GAPS = "muster_stream_gaps_total" Counter ["stream"] "Times a slow reader was sent back to the store.";
     WAITERS = "muster_waiting_requests" Gauge [] "Requests that wait for a reply of the engine.";
@@ -89,7 +93,7 @@ mod tests {
     fn names_follow_the_conventions_and_no_label_is_unbounded() {
         let allowed = [
             "lane", "origin", "status", "category", "inbox", "stream", "state", "agent", "kind",
-            "duty", "version",
+            "duty", "version", "end",
         ];
         for metric in ALL {
             assert!(metric.name.starts_with("muster_") || metric.name.starts_with("process_"));

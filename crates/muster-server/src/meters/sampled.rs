@@ -24,6 +24,7 @@ pub(crate) async fn lines(app: &App) -> String {
     states_into(&mut text, app, now);
     engine_into(&mut text, app, now).await;
     store_into(&mut text, app).await;
+    webhooks_into(&mut text, app, now).await;
     duties_into(&mut text, app, now);
     process_into(&mut text, app);
     text.finish()
@@ -133,6 +134,19 @@ async fn store_into(text: &mut Text, app: &App) {
     if let Some(free) = sizes.free {
         text.number(names::STORE_FREE, free as f64);
     }
+}
+
+async fn webhooks_into(text: &mut Text, app: &App, now: Timestamp) {
+    let read = app.blocking(|stores| stores.decisions.delivery_counts());
+    let Ok(Ok(counts)) = tokio::time::timeout(PATIENCE, read).await else {
+        return;
+    };
+    text.number(names::WEBHOOKS_PENDING, counts.pending as f64);
+    text.number(names::WEBHOOKS_DEAD, counts.dead as f64);
+    let age = counts
+        .oldest
+        .map_or(0.0, |since| now.since(since).as_secs_f64());
+    text.number(names::WEBHOOKS_AGE, age);
 }
 
 fn duties_into(text: &mut Text, app: &App, now: Timestamp) {

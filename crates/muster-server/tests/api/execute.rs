@@ -279,20 +279,6 @@ async fn a_sync_caller_is_told_that_it_goes_on_when_its_wait_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_does_not_refuse_and_is_said_not_to_be_there() {
-    let plane = TestPlane::start().await;
-    let _agent = FakeAgent::start(&plane, "a").await;
-    let body = json!({"input": {}, "webhook": {"url": "http://x"}});
-    let answer = plane
-        .client
-        .post("/api/v1/execute/async/a.echo", &body)
-        .await
-        .json();
-    assert_eq!(answer["webhook_registered"], false);
-    assert!(answer["webhook_error"].is_string());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn what_becomes_of_a_call_when_its_parent_ends_is_not_taken_lightly() {
     let plane = TestPlane::start().await;
     let agent = FakeAgent::start(&plane, "a").await;

@@ -15,4 +15,5 @@ mod nodes;
 mod restart;
 mod runs;
 mod shutdown;
+mod webhooks;
 mod workflow;

@@ -3,6 +3,7 @@
 
 mod annex;
 mod fault;
+mod outbox;
 mod question;
 mod retire;
 mod state;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use muster_engine::Write;
 use muster_engine::event::KnownRun;
 use muster_engine::row::{
-    AgentRow, ApprovalRow, AttemptRow, DeliveryRow, EventRow, ExecutionRow, InstanceRow, KeyRow,
-    Payload, PayloadKind, RunRow,
+    AgentRow, ApprovalRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, KeyRow, Payload,
+    PayloadKind, RunRow,
 };
 use muster_wire::{AgentId, ExecutionId, InstanceId, RunId, Timestamp};
 use rustc_hash::FxHashMap;
 
+use super::outbox::Message;
 use crate::{QuarantineItem, StoreError, StoreResult, change};
 
 /// A step back.
@@ -39,7 +40,7 @@ pub(super) struct State {
     pub(super) keys: BTreeMap<Arc<str>, KeyRow>,
     pub(super) runs: BTreeMap<RunId, RunRow>,
     pub(super) approvals: BTreeMap<(ExecutionId, Arc<str>), ApprovalRow>,
-    pub(super) outbox: BTreeMap<u64, DeliveryRow>,
+    pub(super) outbox: BTreeMap<u64, Message>,
     pub(super) agents: BTreeMap<AgentId, AgentRow>,
     pub(super) instances: BTreeMap<(AgentId, InstanceId), InstanceRow>,
     pub(super) hold: Option<Arc<str>>,
@@ -205,7 +206,7 @@ impl State {
             }
             Write::InsertDelivery(row) => {
                 let seq = row.seq;
-                self.outbox.insert(seq, (**row).clone());
+                self.outbox.insert(seq, Message::new(row));
                 Ok(Box::new(move |state| {
                     state.outbox.remove(&seq);
                 }))

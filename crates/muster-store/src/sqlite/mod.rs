@@ -16,6 +16,7 @@ mod kv;
 mod log;
 mod numbers;
 mod open;
+mod outbox;
 mod payload;
 mod question;
 mod restore;

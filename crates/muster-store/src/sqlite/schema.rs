@@ -153,14 +153,20 @@ CREATE INDEX approvals_time ON approvals (requested_at, execution);
 CREATE INDEX approvals_open ON approvals (expires_at)
     WHERE decided_at IS NULL OR (told IS NULL AND decision IS NOT NULL);
 
--- seq: the number of the event it tells of. next_at is NULL when nothing is due: delivered, or
--- dead.
+-- seq: the number of the event it tells of. target: where to, for its own bounds. next_at is
+-- NULL when nothing is due: delivered, or dead. since: from when it counts as not taken. claim:
+-- who is delivering it, until next_at.
 CREATE TABLE webhook_outbox (
     seq INTEGER PRIMARY KEY, execution TEXT NOT NULL, run TEXT NOT NULL, status INTEGER NOT NULL,
-    at INTEGER NOT NULL, webhook BLOB NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
-    next_at INTEGER, delivered_at INTEGER, dead_at INTEGER, last_error BLOB, last_status INTEGER
+    at INTEGER NOT NULL, webhook BLOB NOT NULL, target TEXT NOT NULL, since INTEGER NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0, next_at INTEGER, claim TEXT, tried_at INTEGER,
+    delivered_at INTEGER, dead_at INTEGER, last_error BLOB, last_status INTEGER
 );
-CREATE INDEX webhook_outbox_due ON webhook_outbox (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX webhook_outbox_due ON webhook_outbox (target, next_at, seq)
+    WHERE next_at IS NOT NULL;
+CREATE INDEX webhook_outbox_delivered ON webhook_outbox (delivered_at)
+    WHERE delivered_at IS NOT NULL;
+CREATE INDEX webhook_outbox_dead ON webhook_outbox (dead_at) WHERE dead_at IS NOT NULL;
 CREATE INDEX webhook_outbox_execution ON webhook_outbox (execution);
 ",
 ];

@@ -464,8 +464,8 @@ fn put_approval(conn: &Connection, row: &ApprovalRow) -> StoreResult<()> {
 
 fn insert_delivery(conn: &Connection, row: &DeliveryRow) -> StoreResult<()> {
     conn.prepare_cached(
-        "INSERT INTO webhook_outbox (seq, execution, run, status, at, webhook, next_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?5)",
+        "INSERT INTO webhook_outbox (seq, execution, run, status, at, webhook, target, since,
+            next_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?5, ?5)",
     )
     .and_then(|mut s| {
         s.execute(params![
@@ -475,6 +475,7 @@ fn insert_delivery(conn: &Connection, row: &DeliveryRow) -> StoreResult<()> {
             row.status.code(),
             row.at.0,
             row.webhook.as_bytes(),
+            &*crate::outbox::target(&row.webhook),
         ])
     })
     .map_err(failed("insert a message for a webhook"))?;

@@ -7,6 +7,7 @@ mod changes;
 mod commits;
 mod hostile;
 mod lists;
+mod outbox;
 mod payloads;
 mod reads;
 mod restores;

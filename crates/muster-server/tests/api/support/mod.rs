@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod client;
 pub(crate) mod plane;
+pub(crate) mod receiver;
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) use agent::FakeAgent;
 pub(crate) use client::{Answer, Client};
 pub(crate) use plane::TestPlane;
+pub(crate) use receiver::Receiver;
 
 /// Asks again and again until there is an answer, for at most 20 seconds.
 pub(crate) async fn eventually<T, F>(what: &str, mut ask: impl FnMut() -> F) -> T
