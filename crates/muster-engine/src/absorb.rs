@@ -75,6 +75,8 @@ impl Engine {
         row.started_at.get_or_insert(now);
         row.clock_from.get_or_insert(now);
         row.absorb_until = Some(until);
+        row.wait = None;
+        row.resume_to = None;
         Self::add_hold(&mut row.holds, &agent_id);
         execution.phase = Phase::Absorbed { until };
         let row = &execution.row;

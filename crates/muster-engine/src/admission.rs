@@ -85,6 +85,10 @@ impl Engine {
             });
         }
         let lineage = self.lineage(submission)?;
+        if lineage.parent_ended && self.ends_with_parent(submission) {
+            let parent = lineage.parent.unwrap_or(lineage.root);
+            return refuse(Refusal::ParentEnded { parent });
+        }
         if self.draining {
             return refuse(Refusal::Draining);
         }
@@ -128,11 +132,13 @@ impl Engine {
         // A call to an agent on which the caller's own tree holds a slot would wait for itself.
         let exempt = lineage.proved && lineage.holds.contains(&submission.agent);
         let room = cap.is_none_or(|cap| running < cap) && agent.queue.is_empty();
-        if !held && (exempt || room) {
+        if !held && !lineage.paused && (exempt || room) {
             let over_cap = cap.is_some_and(|cap| running >= cap);
             return self.start_new(now, *submission, lineage, over_cap, out);
         }
-        if let (AtCapacity::Reject, false, Some(cap)) = (self.limits.at_capacity, held, cap) {
+        if let (AtCapacity::Reject, false, Some(cap)) =
+            (self.limits.at_capacity, held || lineage.paused, cap)
+        {
             let refusal = Refusal::AgentFull {
                 agent: submission.agent.clone(),
                 running,
@@ -169,6 +175,9 @@ impl Engine {
             turn,
             seq: self.seq + 1,
         };
+        if lineage.paused {
+            return self.admit_paused(now, *submission, lineage, key, out);
+        }
         let parent = lineage.parent.clone().filter(|_| lineage.proved);
         let caller = parent.as_ref().and_then(|id| self.executions.get(id));
         let among = [
@@ -200,6 +209,9 @@ impl Engine {
             turn,
             seq: self.seq + 1,
         };
+        if lineage.paused {
+            return self.admit_paused(now, submission, lineage, key, out);
+        }
         let waiter = submission.waiter;
         let lane = submission.lane;
         let mut execution = self.accept(now, &submission, lineage, key, out);
@@ -272,6 +284,8 @@ impl Engine {
         if enqueued.keep {
             self.keep(execution);
         } else {
+            self.lose_child(&execution.row);
+            self.left_in_store(&execution.row);
             self.leave_run(&run);
         }
         if let Some(dropped) = enqueued.dropped {
@@ -284,6 +298,8 @@ impl Engine {
     pub(crate) fn forget_queued(&mut self, id: &ExecutionId) {
         if let Some(mut execution) = self.take(id) {
             self.disarm(&mut execution);
+            self.lose_child(&execution.row);
+            self.left_in_store(&execution.row);
             self.leave_run(&execution.row.run.clone());
         }
     }
@@ -312,7 +328,11 @@ impl Engine {
             .get(&submission.agent)
             .and_then(|a| a.deadline);
         let deadline = submission.deadline.or(own).unwrap_or(self.limits.deadline);
-        let on_parent_end = submission.on_parent_end.unwrap_or(by_function);
+        // A parent that proved nothing is for display: nothing of it ends with it.
+        let on_parent_end = match submission.on_parent_end.unwrap_or(by_function) {
+            wish if lineage.proved => wish,
+            ParentEnd::Cancel | ParentEnd::Detach => ParentEnd::Detach,
+        };
         let links = submission.webhook.clone().map(|webhook| Links {
             webhook: Some(webhook),
             ..Links::default()
@@ -364,6 +384,7 @@ impl Engine {
             links: links.map(Box::new),
         };
         self.join_run(&row.run, &row.root, lineage.size, false);
+        self.add_child(&row);
         if let Some(key) = &submission.idempotency_key {
             let used = UsedKey {
                 execution: row.id.clone(),

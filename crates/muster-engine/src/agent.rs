@@ -130,6 +130,8 @@ pub(crate) struct Agent {
     pub(crate) turn: u64,
     /// Executions that hold a slot.
     pub(crate) holders: FxHashSet<ExecutionId>,
+    /// Executions that it has and that gave their slot back while they wait.
+    pub(crate) waiters: FxHashSet<ExecutionId>,
     /// Executions that wait for an instance, in order of acceptance.
     pub(crate) absorbed: BTreeMap<u64, ExecutionId>,
 }
@@ -146,6 +148,7 @@ impl Agent {
             queue: Queue::default(),
             turn: 0,
             holders: FxHashSet::default(),
+            waiters: FxHashSet::default(),
             absorbed: BTreeMap::new(),
         }
     }

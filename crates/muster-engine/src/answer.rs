@@ -8,7 +8,7 @@ use muster_wire::{AttemptRef, Category, ExecutionKind, SecretHash, Status, Times
 use crate::agent::Gate;
 use crate::effect::{Count, Effects, ExecutionChange, Load, Notice, Reply, Send, Write};
 use crate::ending::{End, result_hash};
-use crate::engine::Engine;
+use crate::engine::{Engine, attempt_key};
 use crate::event::{AttemptKey, Callback, Outcome};
 use crate::execution::{Execution, Phase};
 use crate::row::{AttemptOutcome, EventKind, EventRow, Payload, PayloadKind};
@@ -49,10 +49,10 @@ impl Engine {
         mut outcome: Outcome,
         out: &mut Effects,
     ) {
-        let Some(mut execution) = self.take_attempt(key) else {
+        self.got_through(now, key, true, out);
+        let Some(execution) = self.take_attempt(key) else {
             return;
         };
-        self.got_through(now, &mut execution, true, out);
         if outcome.status == Status::Failed
             && outcome.category == Some(Category::AgentError)
             && let Some(reported) = &execution.reported_error
@@ -95,15 +95,20 @@ impl Engine {
     }
 
     pub(crate) fn accepted(&mut self, now: Timestamp, key: &AttemptKey, out: &mut Effects) {
+        self.got_through(now, key, true, out);
         let Some(mut execution) = self.take_attempt(key) else {
             return;
         };
-        self.got_through(now, &mut execution, true, out);
         self.mark_accepted(now, &mut execution, out);
         self.keep(execution);
     }
 
-    fn mark_accepted(&mut self, now: Timestamp, execution: &mut Execution, out: &mut Effects) {
+    pub(crate) fn mark_accepted(
+        &mut self,
+        now: Timestamp,
+        execution: &mut Execution,
+        out: &mut Effects,
+    ) {
         if let Phase::Sent(attempt) = &execution.phase {
             let mut attempt = attempt.clone();
             attempt.recover_until = None;
@@ -123,11 +128,17 @@ impl Engine {
     fn got_through(
         &mut self,
         now: Timestamp,
-        execution: &mut Execution,
+        key: &AttemptKey,
         exchanged: bool,
         out: &mut Effects,
     ) {
+        let Some(execution) = self.executions.get_mut(&key.execution) else {
+            return;
+        };
         let (Phase::Sent(attempt) | Phase::Accepted(attempt)) = &mut execution.phase else {
+            return;
+        };
+        if attempt.n != key.n {
             return;
         };
         let on_ramp = std::mem::take(&mut attempt.on_ramp);
@@ -161,10 +172,7 @@ impl Engine {
 
     /// The connection of a call stands: whoever waits behind it need not wait for its answer.
     pub(crate) fn taken(&mut self, now: Timestamp, key: &AttemptKey, out: &mut Effects) {
-        if let Some(mut execution) = self.take_attempt(key) {
-            self.got_through(now, &mut execution, false, out);
-            self.keep(execution);
-        }
+        self.got_through(now, key, false, out);
     }
 
     pub(crate) fn dial_failed(
@@ -180,6 +188,14 @@ impl Engine {
         let Some(attempt) = execution.attempt().cloned() else {
             return;
         };
+        if matches!(execution.phase, Phase::Accepted(_)) {
+            // It gave a sign of its own: whatever failed, this call reached its agent.
+            return self.keep(execution);
+        }
+        self.close_approval(now, &execution.row.id, "never sent", out);
+        if execution.row.status == Status::Paused {
+            self.leave_untold(now, &execution.row.id, out);
+        }
         out.writes.push(Write::EndAttempt {
             attempt: key.clone(),
             at: now,
@@ -187,9 +203,15 @@ impl Engine {
             evidence: Some(Payload(Bytes::copy_from_slice(error.as_bytes()))),
         });
         execution.last_dial = Some(error.clone());
+        if !execution.holds_slot() {
+            // It waited without one, and takes one again whether or not there is room.
+            let over_cap = self.is_full(&execution.row.agent);
+            Arc::make_mut(&mut execution.row).over_cap = over_cap;
+        }
         let id = execution.row.agent.clone();
         if let Some(agent) = self.agents.get_mut(&id) {
             agent.holders.remove(&execution.row.id);
+            agent.waiters.remove(&execution.row.id);
             if let Some(instance) = agent.instance_mut(&attempt.instance) {
                 instance.facts.in_flight = instance.facts.in_flight.saturating_sub(1);
                 instance.facts.dial_failed = Some((now, error));
@@ -240,13 +262,17 @@ impl Engine {
     }
 
     pub(crate) fn timed_out(&mut self, now: Timestamp, key: &AttemptKey, out: &mut Effects) {
-        let Some(mut execution) = self.take_attempt(key) else {
+        let Some(execution) = self.take_attempt(key) else {
             return;
         };
         if matches!(execution.phase, Phase::Accepted(_)) {
             return self.keep(execution);
         }
-        self.got_through(now, &mut execution, false, out);
+        self.keep(execution);
+        self.got_through(now, key, false, out);
+        let Some(execution) = self.take_attempt(key) else {
+            return;
+        };
         self.tell_cancel(&execution, "call_timeout", out);
         let text = "the agent did not answer within agents.call_timeout";
         let end = End::timeout(Category::AgentTimeout, text)
@@ -291,10 +317,12 @@ impl Engine {
             out.notices.push(Notice::Count(Count::Unproved));
             return out.replies.push((callback.waiter, Reply::WrongAttempt));
         }
+        if let Some(key) = attempt_key(execution) {
+            self.got_through(now, &key, true, out);
+        }
         let Some(mut execution) = self.take(&callback.from.execution) else {
             return;
         };
-        self.got_through(now, &mut execution, true, out);
         out.replies.push((callback.waiter, Reply::CallbackTaken));
         if callback.outcome.status.is_terminal() {
             self.end(

@@ -1,13 +1,43 @@
 //! Questions about the present state, and why an execution is where it is: the evidence in
 //! order. Changes nothing.
 
-use muster_wire::{AgentId, ExecutionId, Status, Timestamp};
+use muster_wire::{AgentId, ExecutionId, Status, Timestamp, WaitCause};
 
 use crate::agent::{Agent, Gate};
 use crate::effect::{AgentState, Reply, Why};
 use crate::engine::Engine;
 use crate::event::Question;
 use crate::execution::{Execution, Phase};
+
+fn why_paused(target: &str, execution: &Execution, why: &mut Why) {
+    let (id, run) = (&execution.row.id, &execution.row.run);
+    why.verdict = match execution.row.status_reason.as_deref() {
+        Some(reason) => format!("{target} is {reason}"),
+        None => format!("{target} is paused"),
+    };
+    why.rule = match (&execution.phase, execution.row.resume_to) {
+        (Phase::Shelved, _) => {
+            "it was not sent yet and is in no queue; resumed, it is at its old place again".into()
+        }
+        (Phase::Absorbed { .. }, _) => {
+            "it was not sent yet; resumed, it waits for its agent anew".into()
+        }
+        (_, Some(Status::Waiting)) => {
+            "it waits besides, and will still wait when it is resumed".into()
+        }
+        _ => "its agent has it and may still end it; its clock stands, its slot is kept".into(),
+    };
+    if let Some(until) = execution.row.wait.as_ref().and_then(|wait| wait.until) {
+        why.next
+            .push((until, "what it waits for expires, paused or not".into()));
+    }
+    why.changes
+        .push(("resume it".into(), format!("muster resume {id}")));
+    why.changes.push((
+        "resume its whole run".into(),
+        format!("muster resume --tree {run}"),
+    ));
+}
 
 impl Engine {
     pub(crate) fn ask(&self, now: Timestamp, question: Question) -> Reply {
@@ -79,6 +109,11 @@ impl Engine {
             row,
         };
         match &execution.phase {
+            _ if execution.row.status == Status::Paused => why_paused(&target, execution, &mut why),
+            _ if execution.row.status == Status::Waiting => {
+                self.why_waits(&target, execution, &mut why);
+            }
+            Phase::Shelved => {}
             Phase::Queued => self.why_queued(now, &target, execution, agent, &mut why),
             Phase::Absorbed { until } => {
                 if self.hold.is_some() || agent.is_some_and(|agent| agent.held) {
@@ -148,6 +183,44 @@ impl Engine {
         }
         why.next.sort();
         Some(why)
+    }
+
+    fn why_waits(&self, target: &str, execution: &Execution, why: &mut Why) {
+        let id = &execution.row.id;
+        let agent = &execution.row.agent;
+        if let Some(approval) = self.approvals.pending(id) {
+            why.verdict = format!(
+                "{target} waits for a person's decision on {:?}, asked at {}",
+                approval.request,
+                approval.requested_at.rfc3339()
+            );
+            why.rule = format!(
+                "while it waits its clock stands and it holds no slot of {agent}; a decision lets it go on, and then its agent is told"
+            );
+            let then = if approval.callback_url.is_some() {
+                "expired: it goes on, and is cancelled if its agent cannot be told"
+            } else {
+                "expired: it goes on, and its agent sees it when it asks"
+            };
+            why.next.push((approval.expires_at, then.into()));
+            why.changes
+                .push(("approve it".into(), format!("muster approve {id}")));
+            why.changes
+                .push(("reject it".into(), format!("muster reject {id}")));
+            if let Some(url) = &approval.request_url {
+                why.changes
+                    .push(("see what is asked".into(), (**url).into()));
+            }
+        } else if let Some(wait) = execution.waits_for(WaitCause::AwaitingChild) {
+            why.verdict = format!("{target} waits for {}, which waits itself", wait.reference);
+            why.rule = format!(
+                "its agent said so; it goes on when no call of it waits any more, and holds no slot of {agent} until then"
+            );
+            why.changes.push((
+                "see why that one waits".into(),
+                format!("muster why {}", wait.reference),
+            ));
+        }
     }
 
     fn why_held(&self, target: &str, execution: &Execution, why: &mut Why) {

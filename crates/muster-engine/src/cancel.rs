@@ -64,18 +64,24 @@ impl Engine {
         }
     }
 
-    /// Brings a queued execution from the store into memory to end it.
-    fn adopt_queued(&mut self, row: ExecutionRow) {
+    /// Brings a queued execution from the store into memory, to end or to pause it.
+    pub(crate) fn adopt_queued(&mut self, row: ExecutionRow) {
+        let idempotent = self
+            .agents
+            .get(&row.agent)
+            .and_then(|agent| agent.function(&row.function))
+            .is_some_and(|function| function.idempotent);
         self.join_run(&row.run, &row.root, 0, false);
+        self.add_child(&row);
         self.keep(Box::new(Execution::new(
             Arc::new(row),
             Phase::Queued,
-            false,
+            idempotent,
         )));
     }
 
     /// Ends one that is in memory; returns how many attempts are told.
-    fn cancel_one(
+    pub(crate) fn cancel_one(
         &mut self,
         now: Timestamp,
         id: &ExecutionId,
@@ -83,12 +89,30 @@ impl Engine {
         reason: Option<&str>,
         out: &mut Effects,
     ) -> u32 {
+        self.cancel_as(
+            now,
+            id,
+            reason.unwrap_or("cancelled"),
+            End::cancelled(by, reason),
+            out,
+        )
+    }
+
+    /// Ends one that is in memory, and tells its agent why.
+    pub(crate) fn cancel_as(
+        &mut self,
+        now: Timestamp,
+        id: &ExecutionId,
+        why: &str,
+        end: End,
+        out: &mut Effects,
+    ) -> u32 {
         let Some(execution) = self.take(id) else {
             return 0;
         };
         self.disown_descendants(&execution.row.run.clone(), id);
-        let told = self.tell_cancel(&execution, reason.unwrap_or("cancelled"), out);
-        self.end(now, execution, End::cancelled(by, reason), out);
+        let told = self.tell_cancel(&execution, why, out);
+        self.end(now, execution, end, out);
         u32::from(told)
     }
 
@@ -217,6 +241,7 @@ impl Engine {
             root,
             cancelled: true,
             marked_at: None,
+            paused_at: None,
             size: 0,
             open: 0,
         });

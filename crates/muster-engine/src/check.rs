@@ -1,9 +1,10 @@
 //! Recounts every invariant from scratch. Property tests and the simulation call it after each
 //! step; nothing in it is fast.
 
-use muster_wire::{ExecutionKind, Status};
+use muster_wire::{ExecutionKind, Status, WaitCause};
 
 use crate::agent::Gate;
+use crate::approvals::is_pending;
 use crate::engine::Engine;
 use crate::execution::Phase;
 use crate::timers::TimerKey;
@@ -21,6 +22,8 @@ impl Engine {
         self.check_executions()?;
         self.check_agents()?;
         self.check_runs()?;
+        self.check_approvals()?;
+        self.check_children()?;
         self.check_timers()
     }
 
@@ -48,9 +51,17 @@ impl Engine {
                         row.attempt
                     );
                 }
-                Phase::Absorbed { until } => {
+                Phase::Shelved => {
                     must!(
-                        row.status == Status::Running,
+                        row.status == Status::Paused && row.resume_to == Some(Status::Queued),
+                        "{id} is shelved but its row says {}",
+                        row.status
+                    );
+                }
+                Phase::Absorbed { until } => {
+                    let paused = row.status == Status::Paused;
+                    must!(
+                        paused || row.status == Status::Running,
                         "{id} is absorbed but its row says {}",
                         row.status
                     );
@@ -59,7 +70,10 @@ impl Engine {
                         "{id}: absorption differs from its row"
                     );
                     let waits = agent.is_some_and(|a| a.absorbed.get(&row.queue.seq) == Some(id));
-                    must!(waits, "{id} is absorbed and its agent does not know");
+                    must!(
+                        waits != paused,
+                        "{id} is absorbed and its agent does not know, or paused and it does"
+                    );
                 }
                 Phase::Sent(attempt) | Phase::Accepted(attempt) => {
                     must!(
@@ -85,11 +99,31 @@ impl Engine {
                     );
                 }
             }
-            if row.kind == ExecutionKind::Dispatched && row.status != Status::Queued {
+            let (waits, paused) = (row.status == Status::Waiting, row.status == Status::Paused);
+            must!(
+                row.wait.is_some() == execution.would_wait(),
+                "{id} is {} with the wait {:?}",
+                row.status,
+                row.wait
+            );
+            must!(
+                row.resume_to.is_some() == paused,
+                "{id} is {} and resumes to {:?}",
+                row.status,
+                row.resume_to
+            );
+            must!(
+                row.clock_from.is_none() || !(waits || paused),
+                "{id} is {} and its clock runs",
+                row.status
+            );
+            if row.kind == ExecutionKind::Dispatched && row.status == Status::Running {
                 must!(
                     execution.deadline_at().is_some(),
                     "{id} is open without a deadline"
                 );
+            }
+            if row.kind == ExecutionKind::Dispatched && row.status != Status::Queued {
                 must!(agent.is_some(), "{id} is open and nobody is responsible");
             }
             must!(
@@ -134,6 +168,22 @@ impl Engine {
                 "{id}: {recount} hold slots, counted {}",
                 agent.holders.len()
             );
+            for waiter in &agent.waiters {
+                let waits = self.executions.get(waiter).is_some_and(|e| {
+                    !e.holds_slot() && e.attempt().is_some() && e.row.agent == *id
+                });
+                must!(waits, "{waiter} is counted as waiting at {id} and does not");
+            }
+            let recount = self
+                .executions
+                .values()
+                .filter(|e| e.row.agent == *id && !e.holds_slot() && e.attempt().is_some())
+                .count();
+            must!(
+                recount == agent.waiters.len(),
+                "{id}: {recount} wait without a slot, counted {}",
+                agent.waiters.len()
+            );
             if let Some(cap) = self.limits.cap(id) {
                 let within = agent
                     .holders
@@ -170,6 +220,7 @@ impl Engine {
                 let recount = agent
                     .holders
                     .iter()
+                    .chain(&agent.waiters)
                     .filter_map(|holder| self.executions.get(holder)?.attempt())
                     .filter(|attempt| attempt.instance == *instance.id())
                     .count();
@@ -183,6 +234,7 @@ impl Engine {
                     let on_ramp = agent
                         .holders
                         .iter()
+                        .chain(&agent.waiters)
                         .filter_map(|holder| self.executions.get(holder)?.attempt())
                         .filter(|a| a.on_ramp && a.instance == *instance.id())
                         .count();
@@ -218,11 +270,87 @@ impl Engine {
                 .values()
                 .filter(|e| e.row.run == *id)
                 .count() as u32;
-            let mark = u32::from(run.marked_at.is_some());
+            let mark = u32::from(run.marked_at.is_some()) + u32::from(run.paused_at.is_some());
             must!(
                 run.open == open + mark,
                 "run {id}: {open} open and {mark} mark, counted {}",
                 run.open
+            );
+        }
+        Ok(())
+    }
+
+    /// A pending approval is what its execution waits for, and the other way round; a wait for a
+    /// child has one.
+    fn check_approvals(&self) -> Result<(), String> {
+        for approval in self.approvals.all() {
+            let id = &approval.execution;
+            if !is_pending(approval) {
+                must!(
+                    approval.told.is_none(),
+                    "{id}: an approval is told and kept"
+                );
+                continue;
+            }
+            let wait = self
+                .executions
+                .get(id)
+                .and_then(|e| e.waits_for(WaitCause::Approval));
+            let fits = wait.is_some_and(|wait| {
+                wait.reference == approval.request && wait.until == Some(approval.expires_at)
+            });
+            must!(fits, "{id} has a pending approval and waits for {wait:?}");
+        }
+        for (id, execution) in &self.executions {
+            if execution.waits_for(WaitCause::Approval).is_some() {
+                must!(
+                    self.approvals.pending(id).is_some(),
+                    "{id} waits for an approval that is not there"
+                );
+            }
+            if let Some(wait) = execution.waits_for(WaitCause::AwaitingChild) {
+                let child = self
+                    .executions
+                    .values()
+                    .find(|e| *e.row.id.as_str() == *wait.reference);
+                let waits = child
+                    .is_some_and(|child| child.stands() && child.row.parent.as_ref() == Some(id));
+                must!(
+                    waits,
+                    "{id} waits for {}, which does not wait",
+                    wait.reference
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_children(&self) -> Result<(), String> {
+        let mut count = 0;
+        for (parent, children) in &self.children {
+            must!(!children.is_empty(), "{parent} is kept without children");
+            for child in children {
+                let fits = self
+                    .executions
+                    .get(child)
+                    .is_some_and(|e| e.row.parent.as_ref() == Some(parent));
+                must!(fits, "{child} is listed as a child of {parent} and is not");
+                count += 1;
+            }
+        }
+        let recount = self
+            .executions
+            .values()
+            .filter(|e| e.row.parent.is_some())
+            .count();
+        must!(
+            recount == count,
+            "{recount} executions have a parent, listed {count}"
+        );
+        for (id, execution) in &self.executions {
+            must!(
+                !self.is_bereaved(&execution.row) || matches!(execution.phase, Phase::Queued),
+                "{id} outlives its parent"
             );
         }
         Ok(())

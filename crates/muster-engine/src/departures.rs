@@ -219,6 +219,7 @@ impl Engine {
         let mut orphans: Vec<ExecutionId> = agent
             .holders
             .iter()
+            .chain(&agent.waiters)
             .filter(|id| {
                 self.executions
                     .get(*id)

@@ -233,6 +233,11 @@ pub enum Load {
     Verdict(Box<Verdict>),
     /// Read the row, then hand the report in again.
     Awaiter(Box<Awaiter>),
+    /// Read queued executions whose parent has ended and that end with it.
+    Bereaved {
+        /// How many.
+        limit: usize,
+    },
     /// Read the next entries of a queue.
     Window {
         /// Whose.
@@ -417,8 +422,8 @@ pub enum Reply {
     Decided {
         /// The approval as it now is.
         approval: Box<ApprovalRow>,
-        /// The execution's status now.
-        status: Status,
+        /// The execution's status now; `None` when it ended too long ago to be known here.
+        status: Option<Status>,
         /// Whether it was the same again.
         repeated: bool,
     },

@@ -97,6 +97,7 @@ impl Engine {
         out: &mut Effects,
     ) {
         self.disarm(&mut execution);
+        let paused = execution.row.status == Status::Paused;
         let End {
             outcome,
             attempt: attempt_outcome,
@@ -127,6 +128,8 @@ impl Engine {
         row.active_us = active_us;
         row.clock_from = None;
         row.absorb_until = None;
+        row.wait = None;
+        row.resume_to = None;
         row.result_size = result_size;
         row.usage.clone_from(&outcome.usage);
         out.writes.push(Write::UpdateExecution {
@@ -206,11 +209,19 @@ impl Engine {
         );
         self.free(&execution, instance.as_ref());
         self.let_observed_children_go(now, &row.id);
+        let ended = format!("the execution ended: {}", row.status);
+        self.close_approval(now, &row.id, &ended, out);
+        if paused {
+            self.leave_untold(now, &row.id, out);
+        }
         let (agent, run) = (row.agent.clone(), row.run.clone());
+        self.lose_child(row);
         self.leave_run(&run);
         if was_on_ramp {
             self.release_absorbed(now, &agent, out);
         }
+        self.end_children(now, &execution, seq, out);
+        self.child_moved_on(now, execution.row.parent.as_ref(), out);
         self.pump(now, &agent, out);
     }
 
@@ -221,6 +232,7 @@ impl Engine {
             return;
         };
         agent.holders.remove(&row.id);
+        agent.waiters.remove(&row.id);
         agent.absorbed.remove(&row.queue.seq);
         if let Some(instance) = instance.and_then(|id| agent.instance_mut(id))
             && let Some(attempt) = execution.attempt()
@@ -285,7 +297,22 @@ impl Engine {
             });
         }
         let instance = execution.attempt().map(|a| a.instance.clone());
+        let kept_slot = execution.holds_slot();
         self.free(&execution, instance.as_ref());
+        if !kept_slot {
+            // It waited without one, and takes one again whether or not there is room.
+            let over_cap = self.is_full(&execution.row.agent);
+            Arc::make_mut(&mut execution.row).over_cap = over_cap;
+        }
+        self.close_approval(
+            now,
+            &execution.row.id,
+            "its attempt ended, and it is sent again",
+            out,
+        );
+        if execution.row.status == Status::Paused {
+            self.leave_untold(now, &execution.row.id, out);
+        }
         self.launch(now, execution, Launch::Stored, out);
     }
 
@@ -378,6 +405,7 @@ impl Engine {
                     return self.end(now, execution, end, out);
                 }
             }
+            Phase::Shelved => {}
             Phase::Absorbed { until } => {
                 if *until <= now {
                     self.keep(execution);
@@ -410,6 +438,12 @@ impl Engine {
                 }
             }
         }
+        let expired = execution
+            .row
+            .wait
+            .as_ref()
+            .and_then(|wait| wait.until)
+            .is_some_and(|at| at <= now);
         let row = &execution.row;
         execution.held.retain(|held| {
             let over = held.until <= now;
@@ -424,6 +458,9 @@ impl Engine {
             !over
         });
         self.keep(execution);
+        if expired {
+            self.approval_ran_out(now, id, out);
+        }
     }
 
     /// The last moment of a shutdown: whoever is still held is answered, and what cannot go on
@@ -453,6 +490,7 @@ impl Engine {
                 );
             }
             Phase::Queued
+            | Phase::Shelved
             | Phase::Absorbed { .. }
             | Phase::Sent(_)
             | Phase::Accepted(_)

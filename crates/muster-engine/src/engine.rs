@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use muster_wire::{AgentId, AttemptSecret, Category, ExecutionId, RunId, Timestamp};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::agent::Agent;
+use crate::approvals::Approvals;
 use crate::effect::{Count, Effects, ExecutionView, Notice, Reply, Write};
 use crate::event::{AttemptKey, Event, InstanceKey, Waiter};
 use crate::execution::{Execution, Phase};
@@ -24,6 +25,8 @@ pub(crate) struct Run {
     pub(crate) cancelled: bool,
     /// Number of the event that marked it cancelled in this process.
     pub(crate) marked_at: Option<u64>,
+    /// Number of the event that marked it paused, until its members are.
+    pub(crate) paused_at: Option<u64>,
     /// Executions it has had, open and ended.
     pub(crate) size: u64,
     /// Open members in memory.
@@ -40,6 +43,16 @@ pub struct Engine {
     pub(crate) agents: FxHashMap<AgentId, Agent>,
     pub(crate) executions: FxHashMap<ExecutionId, Box<Execution>>,
     pub(crate) runs: FxHashMap<RunId, Run>,
+    /// Runs whose new members are admitted as paused.
+    pub(crate) paused_runs: FxHashSet<RunId>,
+    /// Open executions in memory, by the one that called them.
+    pub(crate) children: FxHashMap<ExecutionId, FxHashSet<ExecutionId>>,
+    /// Approvals that are pending, and those whose agent has not been told.
+    pub(crate) approvals: Approvals,
+    /// Number of the latest end after which queued children of it may be in the store alone.
+    pub(crate) bereaved_at: Option<u64>,
+    /// Nothing was read yet of what ended before the last crash and left children in queues.
+    pub(crate) unread_bereaved: bool,
     /// Who is called at which address.
     pub(crate) addresses: FxHashMap<Arc<str>, Vec<InstanceKey>>,
     /// Supervised processes: whether theirs will start them again.
@@ -112,13 +125,21 @@ impl Engine {
             Event::Probed { key, seen } => self.probed(now, &key, seen, out),
             Event::CancelRequested(cancel) => self.cancel_requested(now, cancel, out),
             Event::TreeCancelRequested(cancel) => self.tree_cancel_requested(now, cancel, out),
-            Event::PauseRequested(pause) => Self::unbuilt(pause.waiter, out),
-            Event::TreePauseRequested(pause) => Self::unbuilt(pause.waiter, out),
-            Event::ApprovalAsked(ask) => Self::unbuilt(ask.waiter, out),
-            Event::ApprovalDecided(verdict) => Self::unbuilt(verdict.waiter, out),
-            Event::AwaiterReported(awaiter) => Self::unbuilt(awaiter.waiter, out),
+            Event::PauseRequested(wish) => self.pause_requested(now, wish, out),
+            Event::TreePauseRequested(wish) => self.tree_pause_requested(now, wish, out),
+            Event::ApprovalAsked(ask) => self.approval_asked(now, ask, out),
+            Event::ApprovalDecided(verdict) => self.approval_decided(now, verdict, out),
+            Event::ApprovalTold {
+                execution,
+                request,
+                told,
+            } => self.approval_told(now, execution, request, told, out),
+            Event::AwaiterReported(awaiter) => self.awaiter_reported(now, awaiter, out),
+            Event::BereavedLoaded { rows, more, as_of } => {
+                self.bereaved_loaded(now, rows, more, as_of, out);
+            }
             Event::TagsDecided { waiter, .. } => Self::unbuilt(waiter, out),
-            Event::ApprovalTold { .. } | Event::LlmChecked { .. } => {}
+            Event::LlmChecked { .. } => {}
             Event::CancelTold { attempt, receipt } => {
                 self.cancel_told(now, &attempt, &receipt, out)
             }
@@ -224,6 +245,7 @@ impl Engine {
             root: root.clone(),
             cancelled,
             marked_at: None,
+            paused_at: None,
             size,
             open: 0,
         });

@@ -208,6 +208,15 @@ pub enum Event {
         /// The last event number the read saw.
         as_of: u64,
     },
+    /// Queued executions whose parent has ended and that end with it were read.
+    BereavedLoaded {
+        /// Some of them.
+        rows: Vec<ExecutionRow>,
+        /// There are more.
+        more: bool,
+        /// The last event number the read saw.
+        as_of: u64,
+    },
     /// Dispatching was stopped or allowed again, for one agent or for all.
     Held {
         /// One agent, or all.
@@ -566,8 +575,10 @@ pub struct ApprovalAsk {
     pub callback_url: Option<Arc<str>>,
     /// How long it may take.
     pub expires_in: Duration,
-    /// The row as the store has it, read because the engine did not hold it.
+    /// The row as the store has it.
     pub known: Option<(u64, Option<Box<ExecutionRow>>)>,
+    /// What the execution asked under that name before; read with `known`.
+    pub earlier: Option<Box<ApprovalRow>>,
 }
 
 /// A person's decision.

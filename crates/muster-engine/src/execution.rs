@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_wire::{AgentId, ExecutionKind, InstanceId, SecretHash, Status, Timestamp};
+use muster_wire::{AgentId, ExecutionKind, InstanceId, SecretHash, Status, Timestamp, WaitCause};
 
 use crate::event::Waiter;
-use crate::row::{ExecutionRow, Payload};
+use crate::row::{ExecutionRow, Payload, Wait};
 
 /// The reason word while a failed dial is absorbed.
 pub(crate) const AWAITING_RESTART: &str = "awaiting_agent_restart";
@@ -17,7 +17,9 @@ pub(crate) const AWAITING_RESTART: &str = "awaiting_agent_restart";
 pub(crate) enum Phase {
     /// In its agent's queue.
     Queued,
-    /// Not sent; waits for an instance.
+    /// Paused before its dispatch: in no queue, and occupies nothing.
+    Shelved,
+    /// Not sent; waits for an instance, or, when paused, for its resume.
     Absorbed {
         /// Until when.
         until: Timestamp,
@@ -67,6 +69,8 @@ pub(crate) struct Execution {
     pub(crate) armed: Option<Timestamp>,
     /// Children of it that are queued.
     pub(crate) queued_children: u32,
+    /// Queued children that end with it may be in the store alone.
+    pub(crate) stored_children: bool,
     /// May be run again when its outcome is unknown.
     pub(crate) idempotent: bool,
     /// How often it was run again.
@@ -91,6 +95,7 @@ impl Execution {
             held: Vec::new(),
             armed: None,
             queued_children: 0,
+            stored_children: false,
             idempotent,
             reruns: 0,
             reported_error: None,
@@ -103,7 +108,9 @@ impl Execution {
     pub(crate) fn attempt(&self) -> Option<&Attempt> {
         match &self.phase {
             Phase::Sent(attempt) | Phase::Accepted(attempt) => Some(attempt),
-            Phase::Queued | Phase::Absorbed { .. } | Phase::Observed { .. } => None,
+            Phase::Queued | Phase::Shelved | Phase::Absorbed { .. } | Phase::Observed { .. } => {
+                None
+            }
         }
     }
 
@@ -111,9 +118,47 @@ impl Execution {
     pub(crate) fn holds_slot(&self) -> bool {
         match &self.phase {
             Phase::Absorbed { .. } => true,
-            Phase::Sent(_) | Phase::Accepted(_) => self.row.status != Status::Waiting,
-            Phase::Queued | Phase::Observed { .. } => false,
+            Phase::Sent(_) | Phase::Accepted(_) => !self.would_wait(),
+            Phase::Queued | Phase::Shelved | Phase::Observed { .. } => false,
         }
+    }
+
+    /// Whether it waits, or would if it were not paused.
+    pub(crate) fn would_wait(&self) -> bool {
+        match self.row.status {
+            Status::Waiting => true,
+            Status::Paused => self.row.resume_to == Some(Status::Waiting),
+            Status::Queued
+            | Status::Running
+            | Status::Succeeded
+            | Status::Failed
+            | Status::Cancelled
+            | Status::Timeout => false,
+        }
+    }
+
+    /// Whether it stands still for a person or a child: what its caller may wait for.
+    pub(crate) fn stands(&self) -> bool {
+        matches!(self.row.status, Status::Waiting | Status::Paused)
+    }
+
+    /// What it waits for, when it is this.
+    pub(crate) fn waits_for(&self, cause: WaitCause) -> Option<&Wait> {
+        let wait = self.row.wait.as_deref()?;
+        (wait.cause == cause).then_some(wait)
+    }
+
+    /// Its clock stands from now on.
+    pub(crate) fn stop_clock(&mut self, now: Timestamp) {
+        let active_us = self.active_us(now);
+        let row = Arc::make_mut(&mut self.row);
+        row.active_us = active_us;
+        row.clock_from = None;
+    }
+
+    /// Its clock runs from now on.
+    pub(crate) fn run_clock(&mut self, now: Timestamp) {
+        Arc::make_mut(&mut self.row).clock_from.get_or_insert(now);
     }
 
     /// Active time until `now`, in microseconds.
@@ -143,12 +188,15 @@ impl Execution {
     pub(crate) fn next_look(&self, queue_timeout: Option<Duration>) -> Option<Timestamp> {
         let own = match &self.phase {
             Phase::Queued => queue_timeout.map(|wait| self.queued_from + wait),
+            Phase::Shelved => None,
             Phase::Absorbed { until } => Some(*until),
             Phase::Sent(attempt) | Phase::Accepted(attempt) => attempt.recover_until,
             Phase::Observed { ends_at, .. } => *ends_at,
         };
         let held = self.held.iter().map(|held| held.until).min();
-        [own, held, self.deadline_at()].into_iter().flatten().min()
+        let wait = self.row.wait.as_ref().and_then(|wait| wait.until);
+        let all = [own, held, wait, self.deadline_at()];
+        all.into_iter().flatten().min()
     }
 
     /// Whether it keeps the agent named from counting as deadlock-free: it holds a slot there.

@@ -22,6 +22,10 @@ pub(crate) struct Lineage {
     pub(crate) size: u64,
     /// The parent proved itself and is open.
     pub(crate) proved: bool,
+    /// The parent that is named has ended.
+    pub(crate) parent_ended: bool,
+    /// The run is paused: its new members are, too.
+    pub(crate) paused: bool,
     pub(crate) session: Option<Arc<str>>,
     pub(crate) actor: Option<Arc<str>>,
 }
@@ -39,6 +43,8 @@ impl Engine {
             class: submission.class.unwrap_or(CLASS).min(9),
             size: 0,
             proved: false,
+            parent_ended: false,
+            paused: false,
             session: submission.session.clone(),
             actor: submission.actor.clone(),
         };
@@ -63,6 +69,7 @@ impl Engine {
                 if ended.status == Status::Cancelled {
                     return cancelled(&ended.run);
                 }
+                lineage.parent_ended = true;
             } else if !read {
                 return Err(Pause::Load);
             } else if let Some(row) = &submission.known.parent {
@@ -70,6 +77,7 @@ impl Engine {
                     return cancelled(&row.run);
                 }
                 lineage.depth = row.depth + 1;
+                lineage.parent_ended = row.status.is_terminal();
             }
         }
         if let Some(run) = self.runs.get(&lineage.run) {
@@ -88,8 +96,10 @@ impl Engine {
                 }
                 lineage.root = run.root.clone();
                 lineage.size = run.size;
+                lineage.paused = run.paused;
             }
         }
+        lineage.paused |= self.paused_runs.contains(&lineage.run);
         Ok(lineage)
     }
 

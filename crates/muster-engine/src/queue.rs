@@ -113,10 +113,7 @@ impl Queue {
         *self.counts.entry((key.class, key.turn)).or_default() += 1;
         self.stored += 1;
         if let Some(run) = run {
-            if self.turns.len() >= TURNS_MAX {
-                self.turns.clear();
-            }
-            self.turns.insert(run.clone(), key.turn);
+            self.note_turn(run, key.turn);
         }
         if self.loading {
             self.aside.push((key, id));
@@ -177,6 +174,21 @@ impl Queue {
             .iter()
             .filter(|(_, place)| place.parent.is_some());
         nested.map(|(key, _)| *key).min_by_key(|key| key.seq)
+    }
+
+    /// The places of calls that an execution makes, in order.
+    pub(crate) fn places_of(&self, parent: &ExecutionId) -> Vec<QueueKey> {
+        let of = |place: &Place| place.parent.as_ref() == Some(parent);
+        let own = self.places.iter().filter(|(_, place)| of(place));
+        own.map(|(key, _)| *key).collect()
+    }
+
+    /// Remembers the turn of a run's call that is in no queue yet.
+    pub(crate) fn note_turn(&mut self, run: &RunId, turn: u64) {
+        if self.turns.len() >= TURNS_MAX {
+            self.turns.clear();
+        }
+        self.turns.insert(run.clone(), turn);
     }
 
     /// All waiting callers, in order.

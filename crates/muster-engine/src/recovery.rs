@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use muster_wire::{ExecutionKind, FunctionKind, Status, Timestamp};
-use rustc_hash::FxHashMap;
+use muster_wire::{ExecutionKind, FunctionKind, Status, Timestamp, WaitCause};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::agent::{Agent, Gate, Instance};
-use crate::effect::{Effects, Notice};
+use crate::approvals::Approvals;
+use crate::effect::{Effects, Notice, Write};
 use crate::engine::{Engine, Run};
 use crate::execution::{AWAITING_RESTART, Attempt, Execution, Phase};
 use crate::limits::Limits;
@@ -66,6 +67,11 @@ impl Engine {
             agents: FxHashMap::default(),
             executions: FxHashMap::default(),
             runs: FxHashMap::default(),
+            paused_runs: FxHashSet::default(),
+            children: FxHashMap::default(),
+            approvals: Approvals::default(),
+            bereaved_at: None,
+            unread_bereaved: !snapshot.queues.is_empty(),
             addresses: FxHashMap::default(),
             workers: FxHashMap::default(),
             recent: Recent::starting_at(snapshot.last_seq),
@@ -119,14 +125,17 @@ impl Engine {
             .into_iter()
             .map(|run| (run.id.clone(), run))
             .collect();
+        let paused = marked.values().filter(|run| run.paused_at.is_some());
+        engine.paused_runs = paused.map(|run| run.id.clone()).collect();
         for open in snapshot.open {
             let cancelled = marked
                 .get(&open.row.run)
                 .is_some_and(|run| run.cancelled_at.is_some());
-            engine.restore_execution(now, away, open, cancelled);
+            engine.restore_execution(now, away, open, cancelled, out);
         }
         engine.let_observed_live_with_their_parents();
         engine.tell(EventRow::line(EventKind::PlaneStarted, now), out);
+        engine.restore_approvals(now, away, snapshot.approvals, out);
         let ids: Vec<_> = engine.agents.keys().cloned().collect();
         for id in &ids {
             if let Some(agent) = engine.agents.get(id) {
@@ -141,6 +150,10 @@ impl Engine {
             Self::publish(execution, None, None, out);
         }
         crate::turns::first_windows(&mut engine, out);
+        if engine.unread_bereaved {
+            engine.read_bereaved(out);
+        }
+        engine.let_parents_go_on(now, out);
         for id in &ids {
             engine.dial_gates(now, id, out);
             engine.end_absorbed_when_down(now, id, out);
@@ -168,6 +181,19 @@ impl Engine {
                 instance.replaced_at = Some(now);
             }
             self.rearm(now, &key);
+        }
+    }
+
+    /// Those that waited for a child that is not there go on.
+    fn let_parents_go_on(&mut self, now: Timestamp, out: &mut Effects) {
+        let waiting: Vec<_> = self
+            .executions
+            .values()
+            .filter(|e| e.waits_for(WaitCause::AwaitingChild).is_some())
+            .map(|e| e.row.id.clone())
+            .collect();
+        for id in waiting {
+            self.child_moved_on(now, Some(&id), out);
         }
     }
 
@@ -266,17 +292,28 @@ impl Engine {
         away: Outage,
         open: OpenExecution,
         cancelled: bool,
+        out: &mut Effects,
     ) {
         let OpenExecution { mut row, attempt } = open;
         if let Some(from) = row.clock_from {
             row.clock_from = Some(away.not_counted(from).min(now));
+        }
+        if let Some(until) = row.wait.as_mut().and_then(|wait| wait.until.as_mut()) {
+            // Stored, so that the next start adds only its own outage.
+            *until = away.not_counted(*until);
+            out.writes.push(Write::UpdateExecution {
+                id: row.id.clone(),
+                change: crate::waits::moved(&row),
+            });
         }
         let function = self
             .agents
             .get(&row.agent)
             .and_then(|agent| agent.function(&row.function));
         let idempotent = function.is_some_and(|function| function.idempotent);
-        let absorbed = row.status_reason.as_deref() == Some(AWAITING_RESTART);
+        let paused = row.status == Status::Paused;
+        let absorbed = row.status_reason.as_deref() == Some(AWAITING_RESTART)
+            || (paused && row.absorb_until.is_some());
         let phase = match (row.kind, row.status, attempt) {
             (ExecutionKind::Observed, _, _) => {
                 self.observed += 1;
@@ -286,6 +323,11 @@ impl Engine {
                 }
             }
             (ExecutionKind::Dispatched, Status::Queued, _) => return,
+            (ExecutionKind::Dispatched, Status::Paused, _)
+                if row.resume_to == Some(Status::Queued) =>
+            {
+                Phase::Shelved
+            }
             (ExecutionKind::Dispatched, _, Some(attempt)) if !absorbed => {
                 let accepted = attempt.accepted_at.is_some();
                 let grace = now + self.limits.recovery_grace;
@@ -316,7 +358,11 @@ impl Engine {
                 let grace = self.restart_grace(&row.agent).unwrap_or(FORGIVEN_LEAST);
                 let held =
                     self.hold.is_some() || self.agents.get(&row.agent).is_some_and(|a| a.held);
-                let until = if held { Timestamp::NEVER } else { now + grace };
+                let until = if held || paused {
+                    Timestamp::NEVER
+                } else {
+                    now + grace
+                };
                 row.absorb_until = Some(until);
                 Phase::Absorbed { until }
             }
@@ -329,16 +375,22 @@ impl Engine {
             root: row.root.clone(),
             cancelled,
             marked_at: None,
+            paused_at: None,
             size: 0,
             open: 0,
         });
         run.open += 1;
         run.size += 1;
+        self.add_child(&row);
+        // Of those that were open nobody knows what they left in queues.
+        execution.stored_children = self.unread_bereaved;
         if let Some(agent) = self.agents.get_mut(&row.agent) {
             if execution.holds_slot() {
                 agent.holders.insert(row.id.clone());
+            } else if execution.attempt().is_some() {
+                agent.waiters.insert(row.id.clone());
             }
-            if matches!(execution.phase, Phase::Absorbed { .. }) {
+            if matches!(execution.phase, Phase::Absorbed { .. }) && !paused {
                 agent.absorbed.insert(row.queue.seq, row.id.clone());
                 for instance in &mut agent.instances {
                     if instance.facts.gone.is_none() {

@@ -1,7 +1,7 @@
 //! Refusals are values. This is the one place that knows which category, sentence and
 //! `Retry-After` each has.
 
-use muster_wire::{AgentId, Category, ErrorBody, FunctionName, RunId};
+use muster_wire::{AgentId, Category, ErrorBody, ExecutionId, FunctionName, RunId};
 use serde_json::json;
 
 /// Why a submission was not taken. Nothing was written.
@@ -37,6 +37,11 @@ pub enum Refusal {
     RunCancelled {
         /// Which.
         run: RunId,
+    },
+    /// The call ends with its parent, which has ended.
+    ParentEnded {
+        /// Which.
+        parent: ExecutionId,
     },
     /// Tags of the agent wait for an approval.
     PendingApproval {
@@ -125,7 +130,7 @@ impl Refusal {
             Refusal::IdempotencyConflict { .. } => Category::IdempotencyConflict,
             Refusal::NoAgent { .. } | Refusal::NoFunction { .. } => Category::TargetNotFound,
             Refusal::Input { .. } => Category::Validation,
-            Refusal::RunCancelled { .. } => Category::RunCancelled,
+            Refusal::RunCancelled { .. } | Refusal::ParentEnded { .. } => Category::RunCancelled,
             Refusal::PendingApproval { .. } => Category::AgentPendingApproval,
             Refusal::LlmUnavailable { .. } => Category::LlmUnavailable,
             Refusal::SourceOpen { .. } => Category::Conflict,
@@ -169,6 +174,7 @@ impl Refusal {
             | Refusal::NoFunction { .. }
             | Refusal::Input { .. }
             | Refusal::RunCancelled { .. }
+            | Refusal::ParentEnded { .. }
             | Refusal::PendingApproval { .. }
             | Refusal::SourceOpen { .. }
             | Refusal::TooDeep { .. }
@@ -197,6 +203,9 @@ impl Refusal {
             }
             Refusal::Input { field, message } => format!("input.{field}: {message}"),
             Refusal::RunCancelled { run } => format!("run {run} was cancelled and takes no more calls"),
+            Refusal::ParentEnded { parent } => format!(
+                "{parent}, which makes the call, has ended, and the call says `on_parent_end: cancel`"
+            ),
             Refusal::PendingApproval { agent, tags } => format!(
                 "{agent} asks for tags that are not approved ({}); an operator approves them with `muster tags approve {agent}`",
                 tags.join(", ")

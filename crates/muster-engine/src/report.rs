@@ -96,9 +96,11 @@ impl Engine {
         let row = &parent.row;
         let instance = match &parent.phase {
             Phase::Observed { instance, .. } => instance.clone(),
-            Phase::Queued | Phase::Absorbed { .. } | Phase::Sent(_) | Phase::Accepted(_) => {
-                parent.attempt().map(|attempt| attempt.instance.clone())
-            }
+            Phase::Queued
+            | Phase::Shelved
+            | Phase::Absorbed { .. }
+            | Phase::Sent(_)
+            | Phase::Accepted(_) => parent.attempt().map(|attempt| attempt.instance.clone()),
         };
         let kind = self
             .agents
@@ -154,6 +156,7 @@ impl Engine {
         };
         let disowned = parent.disowned;
         self.join_run(&child.run, &child.root, 0, false);
+        self.add_child(&child);
         let child = Arc::new(child);
         out.writes.push(Write::InsertExecution(child.clone()));
         if let Some(input) = report.input {

@@ -86,6 +86,9 @@ impl Engine {
         how: Launch,
         out: &mut Effects,
     ) {
+        if execution.row.status == Status::Paused {
+            return self.park(now, execution, out);
+        }
         let limits = self.liveness(&execution.row.agent);
         let not = match &how {
             Launch::Moved { from } => Some(from),
@@ -136,6 +139,8 @@ impl Engine {
         row.started_at.get_or_insert(now);
         row.clock_from.get_or_insert(now);
         row.absorb_until = None;
+        row.wait = None;
+        row.resume_to = None;
         Self::add_hold(&mut row.holds, &agent_id);
         execution.phase = Phase::Sent(attempt.clone());
         let row = &execution.row;

@@ -49,6 +49,8 @@ impl Engine {
             match agent.queue.next() {
                 Next::Nobody => break,
                 Next::Unread => break,
+                // Those that follow in the queue have waited as long, and the read is short.
+                Next::Stored(_, execution) if self.may_be_bereaved(&execution) => break,
                 Next::Stored(key, execution) => {
                     let Some(execution) = self.take(&execution) else {
                         debug_assert!(false, "the window names an execution that is not in memory");
@@ -82,6 +84,9 @@ impl Engine {
         over_cap: bool,
         out: &mut Effects,
     ) {
+        if self.is_bereaved(&execution.row) {
+            return self.end_bereaved(now, execution, out);
+        }
         self.unqueue(&execution);
         if let Some(agent) = self.agents.get_mut(&execution.row.agent) {
             agent.turn = agent.turn.max(key.turn);
@@ -211,6 +216,7 @@ impl Engine {
                 .and_then(|agent| agent.function(&row.function))
                 .is_some_and(|function| function.idempotent);
             self.join_run(&row.run, &row.root, 0, false);
+            self.add_child(&row);
             let mut execution = Box::new(Execution::new(Arc::new(row), Phase::Queued, idempotent));
             execution.queued_from = self.outage.not_counted_if_before(execution.queued_from);
             self.keep(execution);

@@ -50,6 +50,8 @@ pub fn apply(row: &mut ExecutionRow, change: &ExecutionChange) -> bool {
             row.status = Status::Running;
             row.status_reason = Some(Arc::from(AWAITING_RESTART));
             row.absorb_until = Some(*until);
+            row.wait = None;
+            row.resume_to = None;
             row.started_at = Some(*started_at);
             row.clock_from = Some(*clock_from);
         }

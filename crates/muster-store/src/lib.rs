@@ -34,8 +34,8 @@ pub use lease::{Lease, LeaseId};
 pub use memory::{Fault, Faults, MemoryStore};
 pub use outbox::Outbox;
 pub use question::{
-    ExecutionFilter, Page, QuarantineItem, RunFilter, RunSummary, StoreAbout, StoreSizes,
-    StoredAgent, Window,
+    ApprovalFilter, ExecutionFilter, Page, QuarantineItem, RunFilter, RunSummary, StoreAbout,
+    StoreSizes, StoredAgent, Window,
 };
 pub use sqlite::{Durability, Options, SqliteStore};
 
@@ -180,6 +180,19 @@ pub trait Store: Outbox + Send + Sync + 'static {
         execution: Option<&ExecutionId>,
         request: Option<&str>,
     ) -> StoreResult<(u64, Vec<ApprovalRow>)>;
+
+    /// Approvals, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn approvals(&self, filter: &ApprovalFilter, page: &Page) -> StoreResult<Vec<ApprovalRow>>;
+
+    /// Queued executions that end with their parent and whose parent has ended: some of them,
+    /// whether there are more, and the last event number that the read saw.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn bereaved(&self, limit: usize) -> StoreResult<(u64, Vec<ExecutionRow>, bool)>;
 
     /// The attempts of an execution, first first.
     ///

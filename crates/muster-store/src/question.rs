@@ -1,7 +1,9 @@
 //! What lists and start-up ask, and the shapes of the answers. No SQL is here.
 
 use muster_engine::row::{AgentRow, ExecutionRow, InstanceRow, QueuedRow};
-use muster_wire::{AgentId, Category, ExecutionId, FunctionName, RunId, Status, Timestamp};
+use muster_wire::{
+    AgentId, Category, Decision, ExecutionId, FunctionName, RunId, Status, Timestamp,
+};
 
 /// What and where a store is, for people.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +70,19 @@ pub struct RunFilter {
     pub until: Option<Timestamp>,
     /// Ids that begin or end with this.
     pub id_part: Option<String>,
+}
+
+/// Which approvals. The id in a page's cursor is execution and request with a space between.
+#[derive(Debug, Clone, Default)]
+pub struct ApprovalFilter {
+    /// Pending ones, or all others.
+    pub pending: Option<bool>,
+    /// Only those so decided.
+    pub decision: Option<Decision>,
+    /// Only of this agent.
+    pub agent: Option<AgentId>,
+    /// Only of this run.
+    pub run: Option<RunId>,
 }
 
 /// A run as lists show it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use muster_engine::event::{CancelReceipt, WorkerChange};
 use muster_engine::limits::AtCapacity;
 use muster_engine::{Event, Limits, Reply, Send};
-use muster_wire::{AttemptRef, ExecutionId, Lane, Status};
+use muster_wire::{AttemptRef, Decision, ExecutionId, Lane, Status};
 use proptest::prelude::*;
 
 use crate::world::World;
@@ -25,6 +25,7 @@ enum Act {
     Child {
         of: u16,
         agent: u8,
+        with_parent: bool,
     },
     Answer {
         of: u16,
@@ -76,6 +77,33 @@ enum Act {
     Sought {
         found: bool,
     },
+    Pause {
+        of: u16,
+        on: bool,
+    },
+    PauseTree {
+        of: u16,
+        on: bool,
+    },
+    Ask {
+        of: u16,
+        request: u8,
+        callback: bool,
+        hours: u8,
+    },
+    Decide {
+        of: u16,
+        request: Option<u8>,
+        by_request: bool,
+        decision: u8,
+    },
+    ToldApproval {
+        ok: bool,
+    },
+    Awaiter {
+        of: u16,
+        waiting: bool,
+    },
     Cancel {
         of: u16,
     },
@@ -104,7 +132,16 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         8 => (0..3u8, 0..3u8, 0..3u8, proptest::option::of(0..4u8), proptest::option::of(0..3u8))
             .prop_map(|(lane, agent, function, key, run)| Act::Call { lane, agent, function, key, run }),
-        4 => (any::<u16>(), 0..3u8).prop_map(|(of, agent)| Act::Child { of, agent }),
+        6 => (any::<u16>(), 0..3u8, any::<bool>())
+            .prop_map(|(of, agent, with_parent)| Act::Child { of, agent, with_parent }),
+        3 => (any::<u16>(), any::<bool>()).prop_map(|(of, on)| Act::Pause { of, on }),
+        2 => (any::<u16>(), any::<bool>()).prop_map(|(of, on)| Act::PauseTree { of, on }),
+        4 => (any::<u16>(), 0..3u8, any::<bool>(), 0..3u8)
+            .prop_map(|(of, request, callback, hours)| Act::Ask { of, request, callback, hours }),
+        4 => (any::<u16>(), proptest::option::of(0..3u8), any::<bool>(), 0..3u8)
+            .prop_map(|(of, request, by_request, decision)| Act::Decide { of, request, by_request, decision }),
+        3 => any::<bool>().prop_map(|ok| Act::ToldApproval { ok }),
+        4 => (any::<u16>(), any::<bool>()).prop_map(|(of, waiting)| Act::Awaiter { of, waiting }),
         6 => (any::<u16>(), 0..3u8).prop_map(|(of, status)| Act::Answer { of, status }),
         5 => any::<u16>().prop_map(|of| Act::Accept { of }),
         4 => any::<u16>().prop_map(|of| Act::RefuseDial { of }),
@@ -182,11 +219,16 @@ impl Play {
                     self.accepted.push(id);
                 }
             }
-            Act::Child { of, agent } => {
+            Act::Child {
+                of,
+                agent,
+                with_parent,
+            } => {
                 if let Some(parent) = self.pick(of) {
+                    let function = if with_parent { "p" } else { "f" };
                     let (waiter, id) = self
                         .world
-                        .child(&parent, &format!("{}.f", AGENTS[agent as usize]));
+                        .child(&parent, &format!("{}.{function}", AGENTS[agent as usize]));
                     self.held.insert(waiter, false);
                     if self.world.rows.executions.contains_key(&id) {
                         self.accepted.push(id);
@@ -305,6 +347,68 @@ impl Play {
                     world.step(Event::Sought { key, found });
                 }
             }
+            Act::Pause { of, on } => {
+                let all = &self.accepted;
+                if !all.is_empty() {
+                    let id = all[of as usize % all.len()].clone();
+                    self.world.pause(&id, on);
+                }
+            }
+            Act::PauseTree { of, on } => {
+                if let Some(id) = self.pick(of) {
+                    let run = self.world.row(&id).run.clone();
+                    let reply = self.world.pause_tree(&run, on);
+                    if on && matches!(reply, Reply::Moved { .. }) {
+                        let going = self.world.rows.executions.values().filter(|r| {
+                            r.run == run && !r.status.is_terminal() && r.status != Status::Paused
+                        });
+                        assert_eq!(going.count(), 0, "a paused run has no member that goes on");
+                    }
+                }
+            }
+            Act::Ask {
+                of,
+                request,
+                callback,
+                hours,
+            } => {
+                if let Some(id) = self.pick(of) {
+                    let mut ask = self.world.wish(&id, &format!("req{request}"));
+                    ask.expires_in = Duration::from_secs(10 + 3600 * u64::from(hours));
+                    if !callback {
+                        ask.callback_url = None;
+                    }
+                    self.world.ask_approval(ask);
+                }
+            }
+            Act::Decide {
+                of,
+                request,
+                by_request,
+                decision,
+            } => {
+                if let Some(id) = self.pick(of) {
+                    let id = (!by_request || request.is_none()).then_some(&id);
+                    let request = request.map(|n| format!("req{n}"));
+                    let decision = [
+                        Decision::Approved,
+                        Decision::Rejected,
+                        Decision::RequestChanges,
+                    ][decision as usize];
+                    self.world.decide(id, request.as_deref(), decision);
+                }
+            }
+            Act::ToldApproval { ok } => {
+                if let Some(tell) = self.world.told_approvals.pop() {
+                    let (id, request) = (tell.approval.execution, tell.approval.request);
+                    self.world.tell_told(&id, &request, ok);
+                }
+            }
+            Act::Awaiter { of, waiting } => {
+                if let Some(id) = self.pick(of) {
+                    self.world.awaiter(&id, waiting);
+                }
+            }
             Act::Cancel { of } => {
                 let all = &self.accepted;
                 if !all.is_empty() {
@@ -374,6 +478,10 @@ impl Play {
         }
         self.world.checked = false;
         for _ in 0..400 {
+            while let Some(tell) = self.world.told_approvals.pop() {
+                let (id, request) = (tell.approval.execution, tell.approval.request);
+                self.world.tell_told(&id, &request, true);
+            }
             let open: Vec<ExecutionId> = self
                 .world
                 .rows
@@ -388,6 +496,15 @@ impl Play {
             for agent in AGENTS {
                 self.world.beat(agent, "healthy");
                 while self.world.dialled(agent, true) {}
+            }
+            for id in &open {
+                match self.world.status(id) {
+                    Status::Paused => drop(self.world.pause(id, false)),
+                    Status::Waiting => {
+                        self.world.decide(Some(id), None, Decision::Approved);
+                    }
+                    _ => {}
+                }
             }
             for id in open {
                 if self.world.sent(&id) > 0 && !self.world.status(&id).is_terminal() {
@@ -410,6 +527,12 @@ impl Play {
 
     fn check_the_end(&self) {
         let world = &self.world;
+        for approval in world.rows.approvals.values() {
+            let id = &approval.execution;
+            assert!(approval.decided_at.is_some(), "{id} has a pending approval");
+            let told = approval.told.is_some() || approval.decision.is_none();
+            assert!(told, "{id}: nobody was told of a decision");
+        }
         for row in world.rows.executions.values() {
             let ends = world
                 .rows

@@ -80,6 +80,8 @@ impl Rows {
                         row.status = Status::Running;
                         row.status_reason = Some("awaiting_agent_restart".into());
                         row.absorb_until = Some(until);
+                        row.wait = None;
+                        row.resume_to = None;
                         row.started_at = Some(started_at);
                         row.clock_from = Some(clock_from);
                     }

@@ -75,6 +75,7 @@ impl LaneOf {
             | Event::LlmChecked { .. }
             | Event::Unheard { .. }
             | Event::WindowLoaded { .. }
+            | Event::BereavedLoaded { .. }
             | Event::Tick => LaneOf::Outcome,
         }
     }

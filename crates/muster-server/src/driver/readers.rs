@@ -109,6 +109,11 @@ fn read(store: &dyn Store, shared: &Shared, load: Load) {
                 Some((seq, row)) => ask.known = Some((seq, row.map(Box::new))),
                 None => return given_up(shared, ask.waiter),
             }
+            let execution = Some(&ask.from.execution);
+            match tried(|| store.approvals_named(execution, Some(&ask.request))) {
+                Some((_, found)) => ask.earlier = found.into_iter().next().map(Box::new),
+                None => return given_up(shared, ask.waiter),
+            }
             Event::ApprovalAsked(ask)
         }
         Load::Verdict(mut verdict) => {
@@ -136,6 +141,16 @@ fn read(store: &dyn Store, shared: &Shared, load: Load) {
             }
             Event::TreeCancelRequested(wish)
         }
+        Load::Bereaved { limit } => loop {
+            if let Some((as_of, rows, more)) = tried(|| store.bereaved(limit)) {
+                break Event::BereavedLoaded { rows, more, as_of };
+            }
+            // Until it is read, queued calls that end with their parent do not start.
+            if shared.inbox.is_closed() {
+                return;
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        },
         Load::Window {
             agent,
             after,

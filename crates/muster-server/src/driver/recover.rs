@@ -315,6 +315,7 @@ pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
         | Event::Unheard { .. }
         | Event::PlaceLeft { .. }
         | Event::WindowLoaded { .. }
+        | Event::BereavedLoaded { .. }
         | Event::StoreRoom { .. }
         | Event::Draining
         | Event::DrainEnded
@@ -361,6 +362,7 @@ fn about(event: &Event) -> String {
         Event::Unheard { execution } => format!("unwritten answer for {execution}"),
         Event::PlaceLeft { .. } => "a caller that hung up".into(),
         Event::WindowLoaded { agent, .. } => format!("queue of {agent}"),
+        Event::BereavedLoaded { .. } => "queued calls whose parents have ended".into(),
         Event::Held { .. } => "hold".into(),
         Event::StoreRoom { .. } => "room on the disk".into(),
         Event::Draining | Event::DrainEnded => "shutdown".into(),

@@ -14,7 +14,7 @@ use muster_engine::row::{
     ApprovalRow, AttemptRow, EventRow, ExecutionRow, OpenExecution, Payload, PayloadKind,
     QueueCount, QueueKey, QueuedRow, Snapshot,
 };
-use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
+use muster_wire::{AgentId, ExecutionId, ParentEnd, RunId, Status, Timestamp};
 use parking_lot::Mutex;
 
 pub use self::fault::{Fault, Faults};
@@ -22,9 +22,9 @@ pub use self::fault::{Fault, Faults};
 use self::annex::Beside;
 use self::state::{Large, State};
 use crate::{
-    Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem, Restored, Retention,
-    RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent,
-    Window, check,
+    ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem,
+    Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult,
+    StoreSizes, StoredAgent, Window, check,
 };
 
 /// A store that is gone when it is dropped.
@@ -257,6 +257,29 @@ impl Store for MemoryStore {
             .collect();
         found.sort_by_key(|row| row.requested_at);
         Ok((state.last_seq(), found))
+    }
+
+    fn approvals(&self, filter: &ApprovalFilter, page: &Page) -> StoreResult<Vec<ApprovalRow>> {
+        Ok(question::approvals(&self.state.lock(), filter, page))
+    }
+
+    fn bereaved(&self, limit: usize) -> StoreResult<(u64, Vec<ExecutionRow>, bool)> {
+        let state = self.state.lock();
+        let ended = |id: &ExecutionId| {
+            let parent = state.execution(id);
+            parent.is_some_and(|parent| parent.status.is_terminal())
+        };
+        let mut found: Vec<ExecutionRow> = state
+            .executions
+            .values()
+            .filter(|row| row.status == Status::Queued && row.on_parent_end == ParentEnd::Cancel)
+            .filter(|row| row.parent.as_ref().is_some_and(ended))
+            .take(limit + 1)
+            .cloned()
+            .collect();
+        let more = found.len() > limit;
+        found.truncate(limit);
+        Ok((state.last_seq(), found, more))
     }
 
     fn attempts(&self, execution: &ExecutionId) -> StoreResult<Vec<AttemptRow>> {

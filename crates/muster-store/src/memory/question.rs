@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use muster_engine::row::{ExecutionRow, InstanceRow};
+use muster_engine::row::{ApprovalRow, ExecutionRow, InstanceRow};
 use muster_wire::{AgentId, RunId, Status, Timestamp};
 
 use super::state::State;
 use crate::question::run_status;
-use crate::{ExecutionFilter, Page, RunFilter, RunSummary};
+use crate::{ApprovalFilter, ExecutionFilter, Page, RunFilter, RunSummary};
 
 /// An instance that is gone for longer is no longer read.
 const GONE_US: i64 = 24 * 3600 * 1_000_000;
@@ -31,6 +31,30 @@ pub(super) fn executions(
     };
     let rows = state.executions.values().filter(wanted).collect();
     paged(rows, page, filter.oldest_first)
+}
+
+/// Approvals as the filter says, newest first.
+pub(super) fn approvals(state: &State, filter: &ApprovalFilter, page: &Page) -> Vec<ApprovalRow> {
+    let key = |row: &ApprovalRow| {
+        (
+            row.requested_at,
+            format!("{} {}", row.execution, row.request),
+        )
+    };
+    let mut rows: Vec<&ApprovalRow> = state
+        .approvals
+        .values()
+        .filter(|row| {
+            let pending = row.decided_at.is_none();
+            filter.pending.is_none_or(|wanted| wanted == pending)
+                && (filter.decision.is_none() || filter.decision == row.decision)
+                && filter.agent.as_ref().is_none_or(|id| *id == row.agent)
+                && filter.run.as_ref().is_none_or(|id| *id == row.run)
+                && page.after.as_ref().is_none_or(|after| key(row) < *after)
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
+    rows.into_iter().take(page.limit).cloned().collect()
 }
 
 fn has_part(part: Option<&str>, id: &str) -> bool {

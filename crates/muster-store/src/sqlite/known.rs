@@ -216,6 +216,29 @@ fn clamp(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// Queued executions that end with their parent and whose parent has ended.
+pub(super) fn bereaved(
+    conn: &Connection,
+    limit: usize,
+) -> StoreResult<(u64, Vec<ExecutionRow>, bool)> {
+    let sql = concat!(
+        "SELECT ",
+        execution_columns!(),
+        " FROM executions e INDEXED BY executions_bereaved
+          WHERE status = 0 AND on_parent_end = 1
+            AND EXISTS (SELECT 1 FROM executions p WHERE p.id = e.parent AND p.status > 3)
+          LIMIT ?1"
+    );
+    let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let mut seen = 0;
+    let mut found = readable(conn, sql, [wanted], |row| {
+        seen += 1;
+        rows::execution(&mut Columns::of(row))
+    })?;
+    found.truncate(limit);
+    Ok((last_seq(conn)?, found, seen > limit))
+}
+
 /// Approvals of an execution, of a request id, or of both.
 pub(super) fn approvals_named(
     conn: &Connection,

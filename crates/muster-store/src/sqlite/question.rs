@@ -1,7 +1,7 @@
 //! The questions of lists: executions, runs, agents, events. Each names the index it walks, so
 //! that a page costs what it shows and not what there is. Reads no payload.
 
-use muster_engine::row::{EventRow, ExecutionRow};
+use muster_engine::row::{ApprovalRow, EventRow, ExecutionRow};
 use muster_wire::{AgentId, ExecutionId, RunId, Status};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -11,7 +11,9 @@ use super::connection::failed;
 use super::known::{all, first, readable};
 use super::rows::{self, Columns, event_columns, execution_columns};
 use crate::question::run_status;
-use crate::{ExecutionFilter, Page, RunFilter, RunSummary, StoreResult, StoredAgent};
+use crate::{
+    ApprovalFilter, ExecutionFilter, Page, RunFilter, RunSummary, StoreResult, StoredAgent,
+};
 
 /// Up to so many open executions are sorted; with more, walking by time finds a page sooner.
 const SORTED_MAX: i64 = 5_000;
@@ -52,6 +54,49 @@ impl Where {
             );
         }
     }
+}
+
+/// Approvals as the filter says, newest first.
+pub(super) fn approvals(
+    conn: &Connection,
+    filter: &ApprovalFilter,
+    page: &Page,
+) -> StoreResult<Vec<ApprovalRow>> {
+    let mut narrow = Where::default();
+    match filter.pending {
+        Some(true) => narrow.and("decided_at IS NULL", []),
+        Some(false) => narrow.and("decided_at IS NOT NULL", []),
+        None => {}
+    }
+    if let Some(decision) = filter.decision {
+        narrow.and("decision = ?", [Value::Integer(decision.code().into())]);
+    }
+    if let Some(agent) = &filter.agent {
+        narrow.text("agent = ?", agent.as_str());
+    }
+    if let Some(run) = &filter.run {
+        narrow.text("run = ?", run.as_str());
+    }
+    if let Some((at, id)) = &page.after {
+        narrow.and(
+            "(requested_at, execution || ' ' || request) < (?, ?)",
+            [Value::Integer(at.0), Value::Text(id.clone())],
+        );
+    }
+    let terms = if narrow.terms.is_empty() {
+        "1".to_owned()
+    } else {
+        narrow.terms.join(" AND ")
+    };
+    let sql = format!(
+        "SELECT {} FROM approvals WHERE {terms}
+         ORDER BY requested_at DESC, execution || ' ' || request DESC LIMIT {}",
+        rows::APPROVAL_COLUMNS,
+        page.limit
+    );
+    readable(conn, &sql, params_from_iter(&narrow.values), |row| {
+        rows::approval(&mut Columns::of(row))
+    })
 }
 
 fn codes(statuses: &[Status]) -> String {

@@ -140,6 +140,9 @@ ALTER TABLE runs ADD COLUMN source TEXT;
 CREATE INDEX runs_source ON runs (source) WHERE source IS NOT NULL;
 ALTER TABLE agents ADD COLUMN tags BLOB;
 
+CREATE INDEX executions_bereaved ON executions (parent)
+    WHERE status = 0 AND on_parent_end = 1;
+
 CREATE TABLE approvals (
     execution TEXT NOT NULL, request TEXT NOT NULL, run TEXT NOT NULL, agent TEXT NOT NULL,
     attempt INTEGER NOT NULL, request_url BLOB, callback_url BLOB, requested_at INTEGER NOT NULL,

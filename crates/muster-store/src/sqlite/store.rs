@@ -13,8 +13,9 @@ use super::known::{all, first};
 use super::rows::Columns;
 use super::{SqliteStore, known, question, restore};
 use crate::{
-    Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem, Restored, Retention,
-    RunFilter, RunSummary, Store, StoreAbout, StoreResult, StoreSizes, StoredAgent, Window,
+    ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem,
+    Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreResult, StoreSizes,
+    StoredAgent, Window,
 };
 
 impl Store for SqliteStore {
@@ -127,6 +128,16 @@ impl Store for SqliteStore {
             let found = known::approvals_named(conn, execution, request)?;
             Ok((known::last_seq(conn)?, found))
         })
+    }
+
+    fn approvals(&self, filter: &ApprovalFilter, page: &Page) -> StoreResult<Vec<ApprovalRow>> {
+        self.decision_readers
+            .read(|conn| question::approvals(conn, filter, page))
+    }
+
+    fn bereaved(&self, limit: usize) -> StoreResult<(u64, Vec<ExecutionRow>, bool)> {
+        self.decision_readers
+            .read(|conn| known::bereaved(conn, limit))
     }
 
     fn attempts(&self, execution: &ExecutionId) -> StoreResult<Vec<AttemptRow>> {

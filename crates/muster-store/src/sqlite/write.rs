@@ -225,7 +225,9 @@ fn update_execution(
         } => conn
             .prepare_cached(
                 "UPDATE executions SET status = 1, status_reason = ?2, absorb_until = ?3,
-                    started_at = ?4, clock_from = ?5, over_cap = ?6 WHERE n = ?1 AND status < 4",
+                    started_at = ?4, clock_from = ?5, over_cap = ?6, wait_cause = NULL,
+                    wait_reference = NULL, wait_until = NULL, resume_to = NULL
+                 WHERE n = ?1 AND status < 4",
             )
             .and_then(|mut s| {
                 s.execute(params![
