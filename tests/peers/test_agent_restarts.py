@@ -1,4 +1,7 @@
-"""The edit-restart loop: an agent that goes away and comes back fails nobody's call."""
+"""The edit-restart loop: an agent that goes away and comes back fails nobody's call. Each test
+names the row of the contract's table that it proves; rows about several processes of one agent are
+in test_processes.py, the minute of `muster dev` in test_dev.py, a call before any agent ran in
+test_start_order.py, orphans in test_orphans.py."""
 
 import time
 
@@ -34,6 +37,7 @@ def no_failed_row(plane):
 
 @pytest.mark.parametrize("away", [4, 10])
 def test_killed_and_back_after_seconds_is_a_200_and_no_failed_row(world, away):
+    """Row: gone without a goodbye (kill -9), back 4 s or 10 s later: 200, no failed row."""
     plane = world.plane()
     agent = world.agent(plane, "basic.py", "phoenix")
     answer = call_while_away(plane, agent, away, "phoenix")
@@ -43,6 +47,7 @@ def test_killed_and_back_after_seconds_is_a_200_and_no_failed_row(world, away):
 
 
 def test_killed_and_back_on_another_port_is_a_200_and_no_failed_row(world):
+    """Row: the same, on another port."""
     plane = world.plane()
     agent = world.agent(plane, "basic.py", "mover")
 
@@ -56,6 +61,7 @@ def test_killed_and_back_on_another_port_is_a_200_and_no_failed_row(world):
 
 
 def test_two_agents_that_swap_ports_never_get_each_others_calls(world):
+    """Row: two agents swap ports: never the wrong agent."""
     plane = world.plane()
     one = world.agent(plane, "basic.py", "swap-one")
     two = world.agent(plane, "basic.py", "swap-two")
@@ -80,6 +86,7 @@ def test_two_agents_that_swap_ports_never_get_each_others_calls(world):
 
 
 def test_an_agent_that_said_goodbye_is_an_instant_503_without_a_row(world):
+    """Row: a call to one that said goodbye, with no supervisor of ours: instant 503, no row."""
     plane = world.plane()
     agent = world.agent(plane, "basic.py", "leaver")
     assert plane.call("leaver.hello", {"name": "x"}).status_code == 200
@@ -98,6 +105,7 @@ def test_an_agent_that_said_goodbye_is_an_instant_503_without_a_row(world):
 
 
 def test_one_that_never_comes_back_is_a_504_and_then_an_instant_503(world):
+    """Row: never comes back: 504 after the grace, the next call an instant 503."""
     plane = world.plane(agents__restart_grace="4s")
     agent = world.agent(plane, "basic.py", "ghost")
     assert plane.call("ghost.hello", {"name": "x"}).status_code == 200
@@ -117,6 +125,7 @@ def test_one_that_never_comes_back_is_a_504_and_then_an_instant_503(world):
 
 
 def test_a_cancel_during_the_wait_means_the_agent_is_never_called(world, tmp_path):
+    """Row: cancel during the wait: cancelled, the agent is never called."""
     plane = world.plane()
     agent = world.agent(plane, "basic.py", "spared")
     assert plane.call("spared.who").status_code == 200
@@ -135,26 +144,8 @@ def test_a_cancel_during_the_wait_means_the_agent_is_never_called(world, tmp_pat
     assert plane.execution(id)["status"] == "cancelled"
 
 
-def test_two_instances_of_one_id_share_the_work_and_orphan_nothing(world):
-    plane = world.plane()
-    one = world.agent(plane, "basic.py", "twin")
-    two = world.agent(plane, "basic.py", "twin")
-    long = plane.submit("twin.slow", {"seconds": 20}).json()["execution_id"]
-    seen = set()
-    end = time.monotonic() + 15
-    while time.monotonic() < end:
-        held = [background(lambda: plane.call("twin.who")) for _ in range(4)]
-        for outcome in held:
-            answer = outcome()
-            assert answer.status_code == 200, answer.text
-            seen.add(answer.json()["result"]["pid"])
-        time.sleep(0.2)
-    assert seen <= {one.child.process.pid, two.child.process.pid}
-    assert plane.wait_end(long)["status"] == "succeeded"
-    assert no_failed_row(plane)
-
-
 def test_fifty_waiting_calls_all_end_when_the_agent_says_goodbye(world):
+    """Row: 50 calls wait, it says goodbye: all end at once."""
     plane = world.plane()
     agent = world.plain_agent(plane, "brief")
     assert plane.call("brief.now").status_code == 200
@@ -173,6 +164,7 @@ def test_fifty_waiting_calls_all_end_when_the_agent_says_goodbye(world):
 
 
 def test_a_connection_that_breaks_after_the_request_was_sent_is_never_sent_twice(world):
+    """Row: the connection breaks after bytes were sent: failed, never sent twice."""
     plane = world.plane()
     agent = world.agent(plane, "basic.py", "breaker")
     held = background(lambda: plane.call("breaker.slow_skill", {"seconds": 30}))
@@ -197,3 +189,62 @@ def test_the_call_after_a_500_does_not_break_with_the_connection_of_the_failed_o
         assert failed.json()["error_category"] == "agent_error"
         answer = plane.call("moody.now")
         assert answer.status_code == 200, answer.text
+
+
+def test_a_call_to_an_agent_that_is_down_is_an_instant_503_without_a_row(world):
+    """Row: a call to a down agent: silent, and its address refuses. Nobody waited for it."""
+    plane = world.plane(agents__restart_grace="3s")
+    agent = world.agent(plane, "basic.py", "silent")
+    assert plane.call("silent.hello", {"name": "x"}).status_code == 200
+    before = plane.store.count("executions")
+    agent.kill_9()
+    until("it is down", lambda: state(plane, "silent")["state"] == "down", within=40)
+    for lane in (plane.call, plane.submit):
+        began = time.monotonic()
+        answer = lane("silent.hello", {"name": "x"})
+        assert answer.status_code == 503, answer.text
+        assert answer.json()["error_category"] == "node_unavailable"
+        assert answer.json()["retry_after"] == 1 and answer.headers["Retry-After"] == "1"
+        assert time.monotonic() - began < 1
+    assert plane.store.count("executions") == before
+    agent.start()
+    assert plane.call("silent.hello", {"name": "x"}).status_code == 200
+
+
+def state(plane, node):
+    answer = plane.http.get(f"/api/v1/nodes/{node}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_after_a_return_calls_go_out_one_two_four_eight(world):
+    """The ramp after a return: whoever reaches the agent makes room for two others."""
+    plane = world.plane()
+    gone = world.plain_agent(plane, "ramp")
+    assert plane.call("ramp.now").status_code == 200
+    gone.stop()
+    ids = [plane.submit("ramp.now").json()["execution_id"] for _ in range(40)]
+    until("all wait", lambda: len(waiting(plane, "ramp")) == 40)
+    back = world.plain_agent(plane, "ramp", port=gone.port, take=0.3)
+    for id in ids:
+        assert plane.wait_end(id)["status"] == "succeeded"
+    began = back.waves[0][0]
+    for place, (at, _) in enumerate(back.waves):
+        # Before the n-th call went out, so many others had to be answered one after another.
+        rounds = (place + 1).bit_length() - 1
+        assert at - began >= rounds * 0.3 * 0.9, f"call {place} came after {at - began:.3f} s"
+    assert max(under_way for _, under_way in back.waves) > 4, "the ramp never widened"
+    assert all(back.delivered(id) == 1 for id in ids)
+
+
+def test_after_a_return_an_agent_that_answers_slowly_keeps_nobody_waiting_past_the_grace(world):
+    """The ramp does not wait for answers that take their time: what waits is sent in time."""
+    plane = world.plane(agents__restart_grace="4s")
+    gone = world.plain_agent(plane, "slowly")
+    assert plane.call("slowly.now").status_code == 200
+    gone.stop()
+    ids = [plane.submit("slowly.now").json()["execution_id"] for _ in range(8)]
+    until("all wait", lambda: len(waiting(plane, "slowly")) == 8)
+    world.plain_agent(plane, "slowly", port=gone.port, take=6)
+    for id in ids:
+        assert plane.wait_end(id)["status"] == "succeeded", plane.execution(id)

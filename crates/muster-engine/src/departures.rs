@@ -280,7 +280,9 @@ fn only<'a>(mut some: impl Iterator<Item = &'a Instance>) -> Option<&'a Instance
 fn speaks(instance: &Instance, now: Timestamp) -> bool {
     let facts = &instance.facts;
     let missed = facts.beat_interval + facts.beat_interval / 2;
-    !facts.base_url.is_empty() && now.since(facts.sign_at()) <= missed
+    !facts.base_url.is_empty()
+        && instance.replaced_at.is_none()
+        && now.since(facts.sign_at()) <= missed
 }
 
 /// Who says goodbye. The published SDK does not say which process it is. With one there is no

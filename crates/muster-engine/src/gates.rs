@@ -93,21 +93,29 @@ impl Engine {
         self.end_absorbed_when_down(now, &key.agent, out);
     }
 
-    /// Closed gates that somebody waits for, and that have evidence of life, are dialled.
+    /// Closed gates that have evidence of life are dialled: again and again while somebody waits.
     pub(crate) fn dial_gates(&mut self, now: Timestamp, id: &AgentId, out: &mut Effects) {
         let grace = self.restart_grace(id).unwrap_or_default();
         let limits = self.liveness(id);
         let Some(agent) = self.agents.get_mut(id) else {
             return;
         };
-        if agent.absorbed.is_empty() && agent.queue.is_empty() {
-            return;
-        }
+        let somebody_waits = !agent.absorbed.is_empty() || !agent.queue.is_empty();
         for instance in &mut agent.instances {
             let facts = &instance.facts;
             let Gate::Closed { wait, dialling } = &mut instance.gate else {
                 continue;
             };
+            // While others serve the calls, nobody waits for this one: each beat is a reason to
+            // try it once more.
+            let beat_since = facts
+                .dial_failed
+                .as_ref()
+                .zip(facts.beat_at)
+                .is_some_and(|((failed, _), beat)| beat > *failed);
+            if !(somebody_waits || beat_since) || instance.replaced_at.is_some() {
+                continue;
+            }
             let failed = facts.dial_failing_since.unwrap_or(Timestamp::ZERO);
             let state = facts.verdict(now, limits).state;
             // A beat after the first failure, or a registration young enough that it may not

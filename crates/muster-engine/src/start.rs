@@ -44,6 +44,7 @@ impl Agent {
         let fits = |i: &&Instance| {
             i.is_present()
                 && i.facts.goodbye_at.is_none()
+                && i.replaced_at.is_none()
                 && i.lets_out()
                 && !i.facts.base_url.is_empty()
                 && Some(i.id()) != not
@@ -67,6 +68,7 @@ impl Agent {
         self.instances.iter().any(|i| {
             i.is_present()
                 && i.facts.goodbye_at.is_none()
+                && i.replaced_at.is_none()
                 && i.lets_out()
                 && !i.facts.base_url.is_empty()
                 && !matches!(
@@ -110,13 +112,17 @@ impl Engine {
         let to = instance.facts.key.clone();
         let base_url = instance.facts.base_url.clone();
         let on_ramp = matches!(instance.gate, Gate::Ramp { .. });
-        let shares: Vec<InstanceId> = if instance.shares_address {
-            agent
+        // One that was replaced there may yet beat again, and then they share the address.
+        let here = |i: &&Instance| i.is_present() && i.facts.base_url == base_url;
+        let shared = instance.shares_address
+            || agent
                 .instances
                 .iter()
-                .filter(|i| i.is_present() && i.facts.base_url == base_url)
-                .map(|i| i.id().clone())
-                .collect()
+                .filter(here)
+                .any(|i| i.replaced_at.is_some());
+        let shares: Vec<InstanceId> = if shared {
+            let here = agent.instances.iter().filter(here);
+            here.map(|i| i.id().clone()).collect()
         } else {
             Vec::new()
         };

@@ -72,5 +72,14 @@ async def who() -> dict:
     return {"pid": os.getpid(), "port": int(os.environ["AGENT_PORT"])}
 
 
+@app.reasoner(tags=["idempotent"])
+async def again(seconds: float, mark: str) -> dict:
+    """Leaves a line with its process at the start, so that a test sees who ran it."""
+    with Path(mark).open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    await asyncio.sleep(seconds)
+    return {"pid": os.getpid()}
+
+
 if __name__ == "__main__":
-    app.run(host="127.0.0.1", port=int(os.environ["AGENT_PORT"]), auto_port=False)
+    app.run(host=os.environ.get("AGENT_HOST", "127.0.0.1"), port=int(os.environ["AGENT_PORT"]), auto_port=False)

@@ -27,6 +27,7 @@ class Agent:
         self.plane = plane
         self.script = script
         self.node_id = node_id
+        self.host = "127.0.0.1"
         self.port = port or free_port()
         self.environment = environment
         self.child = None
@@ -35,18 +36,21 @@ class Agent:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def start(self, wait=True):
-        environment = quiet_environment(
-            AGENTFIELD_SERVER=self.plane.url,
-            AGENT_CALLBACK_URL=f"http://127.0.0.1:{self.port}",
-            AGENTFIELD_DISABLE_IP_DETECTION="true",
-            PYTHONUNBUFFERED="1",
-            NODE_ID=self.node_id,
-            AGENT_PORT=self.port,
-            **self.environment,
-        )
+        settings = {
+            "AGENTFIELD_SERVER": self.plane.url,
+            "AGENT_CALLBACK_URL": f"http://127.0.0.1:{self.port}",
+            "AGENTFIELD_DISABLE_IP_DETECTION": "true",
+            "PYTHONUNBUFFERED": "1",
+            "NODE_ID": self.node_id,
+            "AGENT_HOST": "127.0.0.1",
+            "AGENT_PORT": self.port,
+        }
+        settings.update(self.environment)
+        environment = quiet_environment(**settings)
+        self.host = settings["AGENT_HOST"]
         command = [sys.executable, str(SCRIPTS / self.script)]
         self.child = Child(f"agent {self.node_id}", command, env=environment, cwd=SCRIPTS)
         self.past.append(self.child)

@@ -15,8 +15,9 @@ from .waiting import free_port
 
 
 class PlainAgent:
-    """Functions: `now` (a skill, answers 200), `later` (answers 202, calls back), and `boom` (a
-    skill, answers 500 and lets nothing more through its connection, as the SDK's server does)."""
+    """Functions: `now` (a skill, answers 200), `later` (answers 202, calls back), `mute` (takes
+    the call and never says a word), and `boom` (a skill, answers 500 and lets nothing more through
+    its connection, as the SDK's server does)."""
 
     def __init__(self, plane, node_id, port=None, take=0.0):
         self.plane = plane
@@ -25,6 +26,8 @@ class PlainAgent:
         self.take = take
         self.instance_id = uuid.uuid4().hex
         self.deliveries = {}
+        self.under_way = 0
+        self.waves = []
         self.cancels = []
         self.refused_callbacks = []
         self._lock = threading.Lock()
@@ -66,7 +69,10 @@ class PlainAgent:
             "base_url": f"http://127.0.0.1:{self.port}",
             "version": "1.0.0",
             "instance_id": self.instance_id,
-            "reasoners": [{"id": "later", "input_schema": {"type": "object"}, "tags": []}],
+            "reasoners": [
+                {"id": "later", "input_schema": {"type": "object"}, "tags": []},
+                {"id": "mute", "input_schema": {"type": "object"}, "tags": []},
+            ],
             "skills": [
                 {"id": "now", "input_schema": {"type": "object"}, "tags": []},
                 {"id": "boom", "input_schema": {"type": "object"}, "tags": []},
@@ -159,8 +165,17 @@ class PlainAgent:
                     self._answer(200, {"cancelled": True})
                 elif self.path == "/skills/now":
                     agent._note(attempt_id)
+                    with agent._lock:
+                        agent.under_way += 1
+                        agent.waves.append((time.monotonic(), agent.under_way))
                     time.sleep(agent.take)
+                    with agent._lock:
+                        agent.under_way -= 1
                     self._answer(200, {"echo": json.loads(body or b"null")})
+                elif self.path == "/reasoners/mute":
+                    agent._note(attempt_id)
+                    agent._stop.wait()
+                    self.close_connection = True
                 elif self.path == "/skills/boom":
                     agent._note(attempt_id)
                     self._answer(500, {"detail": "kaput"})

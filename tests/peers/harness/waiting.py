@@ -1,5 +1,7 @@
 """Waits by asking again, with a deadline that a slow machine also meets."""
 
+import os
+import random
 import socket
 import time
 
@@ -16,11 +18,21 @@ def until(what, ask, within=30.0, every=0.05):
         time.sleep(every)
 
 
+# Below the ports that the system gives to outgoing connections: one that a process left for a
+# moment must not be taken by a client meanwhile.
+_ports = random.Random(os.urandom(8))
+
+
 def free_port():
     """A loopback port that nobody listened on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    while True:
+        port = _ports.randrange(10_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def port_is_open(port):

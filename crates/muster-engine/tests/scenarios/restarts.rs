@@ -816,3 +816,73 @@ fn world_with_two_at_one_address() -> World {
     world.beat("a", "i2");
     world
 }
+
+#[test]
+fn a_process_that_listens_late_takes_calls_beside_another_that_serves() {
+    let mut world = world();
+    world.register("a", "i2", "http://h:2");
+    let (_, first) = world.call(Lane::Async, "a.f");
+    assert_eq!(
+        world.dispatch_of(&first).unwrap().to.instance.as_str(),
+        "i2"
+    );
+    world.refuse_dial(&first);
+    assert_eq!(
+        world.dispatch_of(&first).unwrap().to.instance.as_str(),
+        "i1"
+    );
+    assert!(!world.dialled("a", true), "nobody waits for it");
+    world.pass(SECOND);
+    world.beat("a", "i2");
+    assert!(world.dialled("a", false));
+    assert!(!world.dialled("a", true), "once for a beat");
+    world.pass(SECOND);
+    world.beat("a", "i2");
+    assert!(world.dialled("a", true));
+    let (_, next) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.dispatch_of(&next).unwrap().to.instance.as_str(), "i2");
+}
+
+#[test]
+fn what_goes_to_an_address_counts_for_the_process_that_registered_there_last() {
+    let mut world = world();
+    let waiting: Vec<_> = (0..9).map(|_| world.call(Lane::Async, "a.f").1).collect();
+    for id in &waiting {
+        world.refuse_dial(id);
+    }
+    world.register("a", "i2", "http://h:1");
+    world.dispatched.clear();
+    while world.dialled("a", true) {}
+    assert_eq!(world.dispatched.len(), 1, "one gate, one ramp");
+    let mut from = 0;
+    while from < world.dispatched.len() {
+        let wave: Vec<_> = world.dispatched[from..].to_vec();
+        from = world.dispatched.len();
+        for sent in wave {
+            assert_eq!(sent.to.instance.as_str(), "i2");
+            world.accept(&sent.attempt.execution);
+        }
+    }
+    // The old process is found gone, and its drain passes: nothing of this was with it.
+    beating(&mut world, "a", "i2", Duration::from_secs(120));
+    for id in &waiting {
+        assert_eq!(world.status(id), Status::Running);
+    }
+}
+
+#[test]
+fn a_goodbye_right_after_a_restart_at_the_same_address_is_the_new_processs() {
+    let mut world = world();
+    world.register("a", "i2", "http://h:1");
+    world.goodbye("a");
+    let probe = world.sends.iter().find_map(|send| match send {
+        Send::Probe { key, .. } => Some(key.clone()),
+        _ => None,
+    });
+    let key = probe.expect("the old one is asked for at once");
+    assert_eq!(key.instance.as_str(), "i1");
+    let seen = muster_engine::event::Probe::Refused("connection refused".into());
+    world.step(Event::Probed { key, seen });
+    let (waiter, _) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.refused(waiter), Category::NodeUnavailable);
+}
