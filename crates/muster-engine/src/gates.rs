@@ -118,10 +118,11 @@ impl Engine {
             }
             let failed = facts.dial_failing_since.unwrap_or(Timestamp::ZERO);
             let state = facts.verdict(now, limits).state;
-            // A beat after the first failure, or a registration young enough that it may not
-            // listen yet.
-            let evidence =
-                facts.beat_at.is_some_and(|beat| beat > failed) || facts.renewed_at + grace > now;
+            // A beat after the first failure, or a registration so young that it may not listen
+            // yet. One that has answered did listen: what listens there now may be another.
+            let answered = facts.exchange_at.is_some_and(|at| at > facts.renewed_at);
+            let may_not_listen_yet = facts.renewed_at + grace > now && !answered;
+            let evidence = facts.beat_at.is_some_and(|beat| beat > failed) || may_not_listen_yet;
             if *dialling || !evidence || facts.base_url.is_empty() || state == InstanceState::Down {
                 continue;
             }

@@ -886,3 +886,21 @@ fn a_goodbye_right_after_a_restart_at_the_same_address_is_the_new_processs() {
     let (waiter, _) = world.call(Lane::Async, "a.f");
     assert_eq!(world.refused(waiter), Category::NodeUnavailable);
 }
+
+#[test]
+fn one_that_answered_and_is_gone_is_not_dialled_before_it_shows_itself_again() {
+    let mut world = world();
+    let (_, answered) = world.call(Lane::Async, "a.f");
+    world.pass(SECOND);
+    world.answer(&answered, Status::Succeeded);
+    let (_, id) = world.call(Lane::Async, "a.f");
+    world.refuse_dial(&id);
+    world.pass(SECOND);
+    assert!(
+        !world.dialled("a", true),
+        "another process may listen there, and not have registered yet"
+    );
+    world.register("a", "i2", "http://h:1");
+    assert!(world.dialled("a", true));
+    assert_eq!(world.dispatch_of(&id).unwrap().to.instance.as_str(), "i2");
+}

@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::{Client, TestPlane, eventually};
+use super::{Client, TestPlane, eventually, nested};
 
 /// One request as it came.
 #[derive(Debug, Clone)]
@@ -58,7 +58,8 @@ pub(crate) struct FakeAgent {
 
 const REASONERS: &[&str] = &[
     "echo", "accept", "never", "gate", "boom", "teapot", "invalid", "redirect", "html", "empty",
-    "usage", "large", "toolarge", "early", "fail", "numbers", "sleepy", "strict",
+    "usage", "large", "toolarge", "early", "fail", "numbers", "sleepy", "strict", "race", "relay",
+    "recurse",
 ];
 
 impl FakeAgent {
@@ -120,7 +121,7 @@ impl FakeAgent {
         json!({
             "id": self.id, "base_url": format!("http://127.0.0.1:{}", self.port),
             "version": "1.0.0", "instance_id": self.instance, "lifecycle_status": "starting",
-            "reasoners": reasoners, "skills": [{"id": "add"}],
+            "reasoners": reasoners, "skills": [{"id": "add"}, {"id": "hold"}],
         })
     }
 
@@ -220,12 +221,13 @@ async fn call(
     let id = headers["x-execution-id"].to_str().unwrap().to_owned();
     let now = agent.running.fetch_add(1, Ordering::SeqCst) + 1;
     agent.most.fetch_max(now, Ordering::SeqCst);
-    let answer = answer(&agent, &name, &id, body).await;
+    let run = headers["x-run-id"].to_str().unwrap();
+    let answer = answer(&agent, &name, &id, run, body).await;
     agent.running.fetch_sub(1, Ordering::SeqCst);
     answer
 }
 
-async fn answer(agent: &Inner, name: &str, id: &str, body: Bytes) -> Response {
+async fn answer(agent: &Inner, name: &str, id: &str, run: &str, body: Bytes) -> Response {
     let json_answer = |status: u16, text: &'static str| {
         let status = StatusCode::from_u16(status).unwrap();
         (status, [("content-type", "application/json")], text).into_response()
@@ -253,7 +255,15 @@ async fn answer(agent: &Inner, name: &str, id: &str, body: Bytes) -> Response {
             json_answer(202, "{\"status\":\"processing\"}")
         }
         "never" => json_answer(202, "{\"status\":\"processing\"}"),
-        "gate" => {
+        "race" => {
+            let said = |n: u32| json!({"status": "succeeded", "result": n});
+            let (one, two) = (said(1), said(2));
+            tokio::join!(report(agent, id, &one), report(agent, id, &two));
+            json_answer(202, "{\"status\":\"processing\"}")
+        }
+        "relay" => nested::relay(&agent.id, &agent.plane, id, run, &body).await,
+        "recurse" => nested::recurse(&agent.id, &agent.plane, id, run, &body).await,
+        "gate" | "hold" => {
             agent.gate.notified().await;
             json_answer(200, "\"through\"")
         }

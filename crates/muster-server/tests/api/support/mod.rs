@@ -2,8 +2,10 @@
 
 pub(crate) mod agent;
 pub(crate) mod client;
+pub(crate) mod nested;
 pub(crate) mod plane;
 pub(crate) mod receiver;
+pub(crate) mod raw;
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -12,6 +14,7 @@ pub(crate) use agent::FakeAgent;
 pub(crate) use client::{Answer, Client};
 pub(crate) use plane::TestPlane;
 pub(crate) use receiver::Receiver;
+pub(crate) use raw::RawAgent;
 
 /// Asks again and again until there is an answer, for at most 20 seconds.
 pub(crate) async fn eventually<T, F>(what: &str, mut ask: impl FnMut() -> F) -> T
