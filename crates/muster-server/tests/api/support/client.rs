@@ -73,6 +73,17 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Answer {
+        self.try_send(method, path, headers, body).await.unwrap()
+    }
+
+    /// The same of a plane that may be gone.
+    pub(crate) async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Answer, hyper_util::client::legacy::Error> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
@@ -81,13 +92,13 @@ impl Client {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(body.into())).unwrap();
-        let response = self.inner.request(request).await.unwrap();
+        let response = self.inner.request(request).await?;
         let (parts, body) = response.into_parts();
-        Answer {
+        Ok(Answer {
             status: parts.status,
             headers: parts.headers,
             bytes: body.collect().await.unwrap().to_bytes(),
-        }
+        })
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
