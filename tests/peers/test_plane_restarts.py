@@ -1,6 +1,7 @@
 """The plane ends and comes back under a connected agent, with calls in flight."""
 
 import threading
+import time
 
 import httpx
 import pytest
@@ -108,3 +109,83 @@ def test_sigterm_of_an_idle_plane_is_quick_and_clean(world):
     agent.expect_error("memory events|Connect|connect|[Hh]eartbeat")
     assert plane.call("idle-agent.hello", {"name": "x"}).status_code == 200
     assert plane.terminate(within=15) == 0
+
+
+def test_a_skill_in_flight_at_a_crash_is_settled_by_its_event(world):
+    """Section 6: the answer died with the connection; the terminal event counts."""
+    plane = world.plane(executions__recovery_grace="20s")
+    agent = world.agent(plane, "basic.py", "skilled")
+    agent.expect_error("memory events|Connect|connect|[Hh]eartbeat")
+    id = plane.submit("skilled.slow_skill", {"seconds": 4}).json()["execution_id"]
+    until("it runs", lambda: len(running(plane)) == 1)
+    plane.kill_9()
+    plane.start()
+    view = plane.wait_end(id, within=30)
+    assert view["status"] == "succeeded", view
+    attempts = plane.store.rows("select * from attempts_shown where execution = ?", id)
+    assert len(attempts) == 1
+
+
+def test_a_skill_that_ended_while_the_plane_was_away_is_outcome_unknown(world):
+    """Section 6: nothing is left of it; `recovery_grace`, or the call time-out if that is later."""
+    plane = world.plane(executions__recovery_grace="2s", agents__call_timeout="8s")
+    agent = world.agent(plane, "basic.py", "unheard")
+    agent.expect_error("memory events|Connect|connect|[Hh]eartbeat")
+    began = time.monotonic()
+    id = plane.submit("unheard.slow_skill", {"seconds": 2}).json()["execution_id"]
+    until("it runs", lambda: len(running(plane)) == 1)
+    plane.kill_9()
+    time.sleep(4)
+    plane.start()
+    restarted = time.monotonic()
+    view = plane.wait_end(id, within=40)
+    assert (view["status"], view["error_category"]) == ("failed", "outcome_unknown"), view
+    # The call time-out counts from its dispatch, without the time in which the plane was away.
+    assert time.monotonic() - began > 8 and time.monotonic() - restarted < 30
+    attempts = plane.store.rows("select * from attempts_shown where execution = ?", id)
+    assert len(attempts) == 1
+
+
+def test_what_was_sent_without_a_sign_gets_the_recovery_grace(world):
+    """Section 6: sent without a sign: `recovery_grace`, then `outcome_unknown`; never sent again."""
+    plane = world.plane(executions__recovery_grace="4s")
+    agent = world.plain_agent(plane, "mute")
+    id = plane.submit("mute.mute").json()["execution_id"]
+    until("it was sent", lambda: agent.delivered(id) == 1)
+    plane.kill_9()
+    plane.start()
+    began = time.monotonic()
+    view = plane.wait_end(id, within=30)
+    assert (view["status"], view["error_category"]) == ("failed", "outcome_unknown"), view
+    assert time.monotonic() - began > 2
+    assert agent.delivered(id) == 1
+
+
+def test_what_waits_for_its_agent_waits_on_over_a_crash_of_the_plane(world):
+    """Section 6: `awaiting_agent_restart` was never sent: it waits on, and is sent once."""
+    plane = world.plane()
+    agent = world.agent(plane, "basic.py", "patient")
+    assert plane.call("patient.hello", {"name": "x"}).status_code == 200
+    agent.kill_9()
+    ids = [
+        plane.submit("patient.hello", {"name": str(n)}).json()["execution_id"] for n in range(5)
+    ]
+    until("all wait", lambda: len(awaiting(plane)) == 5)
+    plane.kill_9()
+    plane.start()
+    assert len(awaiting(plane)) == 5
+    agent.start()
+    for id in ids:
+        assert plane.wait_end(id)["status"] == "succeeded"
+        sent = plane.store.rows(
+            "select * from attempts_shown where execution = ? and outcome != 'dial_failed'", id
+        )
+        assert len(sent) == 1, sent
+
+
+def awaiting(plane):
+    return [
+        row
+        for row in plane.store.executions().values()
+        if row["status_reason"] == "awaiting_agent_restart"
+    ]
