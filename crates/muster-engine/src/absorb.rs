@@ -56,7 +56,7 @@ impl Engine {
             let restarting = agent.instances.iter().filter(|i| i.is_present());
             restarting.filter_map(|i| i.facts.restart_until).max()
         });
-        let held = self.hold.is_some() || self.agents.get(&agent_id).is_some_and(|a| a.held);
+        let held = self.hold.is_some() || self.agents.get(&agent_id).is_some_and(|a| a.stopped());
         let until = match execution.row.absorb_until {
             Some(until) => until,
             None if held => Timestamp::NEVER,
@@ -176,7 +176,7 @@ impl Engine {
         let Some(agent) = self.agents.get(id) else {
             return;
         };
-        let held = self.hold.is_some() || agent.held;
+        let held = self.hold.is_some() || agent.stopped();
         let waiting: Vec<ExecutionId> = agent.absorbed.values().cloned().collect();
         for waiting in waiting {
             let Some(mut execution) = self.take(&waiting) else {
@@ -211,7 +211,7 @@ impl Engine {
             let Some(agent) = self.agents.get(id) else {
                 return;
             };
-            if held || agent.held || self.drain_ended || !agent.can_start(now, limits) {
+            if held || agent.stopped() || self.drain_ended || !agent.can_start(now, limits) {
                 return;
             }
             let mut released = None;

@@ -35,7 +35,7 @@ impl Engine {
     pub(crate) fn submitted(
         &mut self,
         now: Timestamp,
-        submission: Box<Submission>,
+        mut submission: Box<Submission>,
         out: &mut Effects,
     ) {
         if now.since(submission.received_at) > self.limits.answer_within {
@@ -52,18 +52,21 @@ impl Engine {
             Err(Pause::Load) => return out.loads.push(Load::Submission(submission)),
             Err(Pause::Refuse(refusal)) => return self.refuse(now, &submission, &refusal, out),
         }
-        match self.admit(now, &submission) {
-            Ok(lineage) => self.make_room(now, submission, lineage, out),
+        match self.admit(now, &mut submission) {
+            Ok(mut lineage) => match lineage.hit.take() {
+                Some(hit) => self.take_over(now, *submission, lineage, &hit, out),
+                None => self.make_room(now, submission, lineage, out),
+            },
             Err(Pause::Load) => out.loads.push(Load::Submission(submission)),
             Err(Pause::Refuse(refusal)) => self.refuse(now, &submission, &refusal, out),
         }
     }
 
-    /// Rows 4 to 12. Row 3 came before; rows 7, 8 and 11 wait for their features.
+    /// Rows 4 to 12. Row 3 came before; a replay hit skips what comes after row 8.
     pub(crate) fn admit(
         &mut self,
         now: Timestamp,
-        submission: &Submission,
+        submission: &mut Submission,
     ) -> Result<Lineage, Pause> {
         let refuse = |refusal| Err(Pause::Refuse(refusal));
         let Some(agent) = self.agents.get(&submission.agent) else {
@@ -84,10 +87,16 @@ impl Engine {
                 message: fault.message.clone(),
             });
         }
-        let lineage = self.lineage(submission)?;
+        let mut lineage = self.lineage(submission)?;
         if lineage.parent_ended && self.ends_with_parent(submission) {
             let parent = lineage.parent.unwrap_or(lineage.root);
             return refuse(Refusal::ParentEnded { parent });
+        }
+        self.source_ended(submission)?;
+        self.tags_approved(&submission.agent)?;
+        self.replayed(submission, &mut lineage)?;
+        if lineage.hit.is_some() {
+            return Ok(lineage);
         }
         if self.draining {
             return refuse(Refusal::Draining);
@@ -101,6 +110,7 @@ impl Engine {
                 evidence,
             });
         }
+        self.llm_available(now, submission)?;
         if lineage.depth > self.limits.depth_max {
             return refuse(Refusal::TooDeep {
                 max: self.limits.depth_max,
@@ -128,7 +138,7 @@ impl Engine {
             return;
         };
         let running = agent.running();
-        let held = held || agent.held;
+        let held = held || agent.stopped();
         // A call to an agent on which the caller's own tree holds a slot would wait for itself.
         let exempt = lineage.proved && lineage.holds.contains(&submission.agent);
         let room = cap.is_none_or(|cap| running < cap) && agent.queue.is_empty();
@@ -333,10 +343,10 @@ impl Engine {
             wish if lineage.proved => wish,
             ParentEnd::Cancel | ParentEnd::Detach => ParentEnd::Detach,
         };
-        let links = submission.webhook.clone().map(|webhook| Links {
-            webhook: Some(webhook),
-            ..Links::default()
-        });
+        let links = Links {
+            webhook: submission.webhook.clone(),
+            ..lineage.links
+        };
         let input_size = submission
             .input_stored
             .unwrap_or(submission.input.len() as u64);
@@ -381,25 +391,26 @@ impl Engine {
             wait: None,
             resume_to: None,
             on_parent_end,
-            links: links.map(Box::new),
+            links: (links != Links::default()).then(|| Box::new(links)),
         };
         self.join_run(&row.run, &row.root, lineage.size, false);
         self.add_child(&row);
         if let Some(key) = &submission.idempotency_key {
             let used = UsedKey {
                 execution: row.id.clone(),
-                body_hash: submission.body_hash,
+                body_hash: submission.key_hash(),
             };
             self.recent.key(self.seq + 1, key.clone(), used);
             out.writes.push(Write::InsertKey(Box::new(KeyRow {
                 key: key.clone(),
                 execution: row.id.clone(),
-                body_hash: submission.body_hash,
+                body_hash: submission.key_hash(),
                 at: now,
             })));
         }
         out.notices
             .push(Notice::Count(Count::Started { lane: row.lane }));
+        self.restarted(now, submission, &row, out);
         Box::new(Execution::new(Arc::new(row), Phase::Queued, idempotent))
     }
 
@@ -420,6 +431,7 @@ impl Engine {
             &submission.body_hash,
         );
         self.count_refusal(now, submission.lane, refusal.category(), what, out);
+        self.uncount(submission);
         out.replies
             .push((submission.waiter, Reply::Refused(refusal.clone())));
     }

@@ -123,6 +123,8 @@ pub(crate) struct Agent {
     pub(crate) held: bool,
     /// Its tags that need an approval.
     pub(crate) tags: AgentTags,
+    /// Some of them are not approved: it is not called.
+    pub(crate) unapproved: bool,
     /// In the order of their latest registration: the newest last.
     pub(crate) instances: Vec<Instance>,
     pub(crate) queue: Queue,
@@ -144,6 +146,7 @@ impl Agent {
             created_at,
             held: false,
             tags: AgentTags::default(),
+            unapproved: false,
             instances: Vec::new(),
             queue: Queue::default(),
             turn: 0,
@@ -174,6 +177,11 @@ impl Agent {
             .last()
             .map(|i| i.facts.functions.clone())
             .unwrap_or_default()
+    }
+
+    /// Whether nothing is dispatched to it.
+    pub(crate) fn stopped(&self) -> bool {
+        self.held || self.unapproved
     }
 
     /// Slots held.

@@ -59,7 +59,7 @@ impl Engine {
                     .get(&id)
                     .map(|agent| agent.queue.position(&key, now)),
             ),
-            Question::Circuits => Reply::Circuits(Vec::new()),
+            Question::Circuits => Reply::Circuits(self.circuit_states()),
             Question::HeldBack => Reply::HeldBack {
                 reason: self.hold.clone(),
                 queued: self

@@ -24,6 +24,7 @@ impl Engine {
         self.check_runs()?;
         self.check_approvals()?;
         self.check_children()?;
+        self.check_circuits()?;
         self.check_timers()
     }
 
@@ -37,6 +38,10 @@ impl Engine {
                 self.recent.ended(id).is_none(),
                 "{id} ended and is open again"
             );
+            if let Some(equal_calls) = &execution.equal_calls {
+                equal_calls.check().map_err(|e| format!("{id}: {e}"))?;
+            }
+            must!(!execution.unwritten, "{id} is open and was never written");
             let agent = self.agents.get(&row.agent);
             match &execution.phase {
                 Phase::Queued => {
@@ -382,7 +387,7 @@ impl Engine {
             .values()
             .filter(|e| e.armed.is_some())
             .count();
-        let all = instances + executions + self.places.len();
+        let all = instances + executions + self.places.len() + self.circuits.len();
         must!(
             all == self.timers.len(),
             "{all} timers armed, {} in the wheel",

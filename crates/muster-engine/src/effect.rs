@@ -523,6 +523,13 @@ pub enum Notice {
         /// What it claimed.
         status: Status,
     },
+    /// An execution was restarted: views show it.
+    Restarted {
+        /// Which.
+        execution: ExecutionId,
+        /// As what.
+        restarted_as: ExecutionId,
+    },
     /// The newest facts of an instance, for directories.
     Instance(Arc<InstanceFacts>),
     /// An agent's functions, for checks of inputs before admission.

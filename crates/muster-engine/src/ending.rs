@@ -102,7 +102,7 @@ impl Engine {
             outcome,
             attempt: attempt_outcome,
         } = end;
-        if is_queued(&execution) {
+        if is_queued(&execution) && !execution.unwritten {
             self.unqueue(&execution);
         }
         if matches!(execution.phase, Phase::Observed { .. }) {
@@ -132,7 +132,7 @@ impl Engine {
         row.resume_to = None;
         row.result_size = result_size;
         row.usage.clone_from(&outcome.usage);
-        out.writes.push(Write::UpdateExecution {
+        let ended = Write::UpdateExecution {
             id: row.id.clone(),
             change: ExecutionChange::Ended(Box::new(Ending {
                 status: outcome.status,
@@ -145,6 +145,11 @@ impl Engine {
                 result_size,
                 usage: outcome.usage,
             })),
+        };
+        out.writes.push(if execution.unwritten {
+            Write::InsertExecution(execution.row.clone())
+        } else {
+            ended
         });
         if let Some(attempt) = attempt {
             out.writes.push(Write::EndAttempt {
@@ -288,6 +293,8 @@ impl Engine {
             );
         }
         execution.reruns += 1;
+        // The next attempt makes its calls from the first on.
+        execution.equal_calls = None;
         if let Some(key) = attempt_key(&execution) {
             out.writes.push(Write::EndAttempt {
                 attempt: key,

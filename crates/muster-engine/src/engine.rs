@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::agent::Agent;
 use crate::approvals::Approvals;
+use crate::circuits::Circuit;
 use crate::effect::{Count, Effects, ExecutionView, Notice, Reply, Write};
 use crate::event::{AttemptKey, Event, InstanceKey, Waiter};
 use crate::execution::{Execution, Phase};
@@ -62,6 +63,8 @@ pub struct Engine {
     pub(crate) places: FxHashMap<Waiter, AgentId>,
     pub(crate) unheard: FxHashMap<u64, Unheard>,
     pub(crate) timers: Timers,
+    /// The circuits of LLM endpoints, in the order of the configuration.
+    pub(crate) circuits: Vec<Circuit>,
     /// Open observed executions.
     pub(crate) observed: u32,
     /// Queued and waiting over all agents.
@@ -138,8 +141,14 @@ impl Engine {
             Event::BereavedLoaded { rows, more, as_of } => {
                 self.bereaved_loaded(now, rows, more, as_of, out);
             }
-            Event::TagsDecided { waiter, .. } => Self::unbuilt(waiter, out),
-            Event::LlmChecked { .. } => {}
+            Event::TagsDecided {
+                agent,
+                tags,
+                approve,
+                by,
+                waiter,
+            } => self.tags_decided(now, &agent, &tags, approve, &by, waiter, out),
+            Event::LlmChecked { endpoint, error } => self.llm_checked(now, &endpoint, error, out),
             Event::CancelTold { attempt, receipt } => {
                 self.cancel_told(now, &attempt, &receipt, out)
             }
@@ -197,6 +206,7 @@ impl Engine {
                 TimerKey::Execution(id) => self.execution_due(now, &id, out),
                 TimerKey::Instance(key) => self.instance_due(now, &key, out),
                 TimerKey::Place(waiter) => self.place_due(now, waiter, out),
+                TimerKey::Circuit(index) => self.circuit_due(now, index, out),
             }
         }
     }
@@ -301,13 +311,6 @@ impl Engine {
             out.notices
                 .push(Notice::Count(Count::Refused { lane, category }));
         }
-    }
-
-    fn unbuilt(waiter: Waiter, out: &mut Effects) {
-        let message = "this plane cannot do that yet".to_owned();
-        let status = None;
-        out.replies
-            .push((waiter, Reply::Conflict { message, status }));
     }
 
     fn drain(&mut self, now: Timestamp, out: &mut Effects) {

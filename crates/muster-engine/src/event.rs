@@ -307,6 +307,30 @@ pub struct Submission {
     pub known: Known,
 }
 
+impl Submission {
+    /// What its idempotency key stands for: target and input, and of a restart what it restarts
+    /// and how.
+    pub fn key_hash(&self) -> [u8; 16] {
+        let Some(restart) = &self.restart else {
+            return self.body_hash;
+        };
+        let mut hasher = blake3::Hasher::new();
+        let mode = self
+            .replay
+            .as_deref()
+            .map_or("", |replay| replay.mode.word());
+        for part in [restart.named.as_str(), restart.of.as_str(), mode] {
+            hasher.update(part.as_bytes());
+            hasher.update(&[0]);
+        }
+        hasher.update(&[u8::from(restart.fork)]);
+        hasher.update(&self.body_hash);
+        let mut hash = [0u8; 16];
+        hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        hash
+    }
+}
+
 /// What the store said about a submission; filled by the shell when the engine asks.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
@@ -335,8 +359,6 @@ pub struct ReplayHit {
     pub row: Box<ExecutionRow>,
     /// The twin in the source run: `row` itself, unless that was replayed.
     pub twin: ExecutionId,
-    /// Its result, when it is small.
-    pub result: Option<Payload>,
     /// Whether it may be taken over, by the mode; otherwise only its twin is of use.
     pub usable: bool,
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use muster_wire::{AgentId, ExecutionKind, InstanceId, SecretHash, Status, Timestamp, WaitCause};
 
 use crate::event::Waiter;
+use crate::replay::EqualCalls;
 use crate::row::{ExecutionRow, Payload, Wait};
 
 /// The reason word while a failed dial is absorbed.
@@ -83,6 +84,10 @@ pub(crate) struct Execution {
     pub(crate) queued_from: Timestamp,
     /// The hint to give when it cannot be reached.
     pub(crate) last_dial: Option<Arc<str>>,
+    /// Its calls that equal each other, once one of them may be taken over.
+    pub(crate) equal_calls: Option<Box<EqualCalls>>,
+    /// Its row is not written yet: an end writes it whole.
+    pub(crate) unwritten: bool,
 }
 
 impl Execution {
@@ -101,6 +106,8 @@ impl Execution {
             reported_error: None,
             disowned: false,
             last_dial: None,
+            equal_calls: None,
+            unwritten: false,
         }
     }
 

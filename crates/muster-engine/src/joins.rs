@@ -61,7 +61,7 @@ impl Engine {
                 },
             };
             let Some(used) = used else { return Ok(false) };
-            if used.body_hash != submission.body_hash {
+            if used.body_hash != submission.key_hash() {
                 let key = key.rsplit('\0').next().unwrap_or(key).to_owned();
                 return Err(Pause::Refuse(Refusal::IdempotencyConflict { key }));
             }

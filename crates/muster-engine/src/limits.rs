@@ -71,6 +71,8 @@ pub struct Limits {
     pub reruns_max: u32,
     /// Queue entries of an agent kept in memory.
     pub queue_window: usize,
+    /// Some tags of agents need an approval before their agents are called.
+    pub tags_need_approval: bool,
     /// LLM endpoints whose health is checked; empty is none.
     pub llm: LlmLimits,
     /// How long telling an agent of a decision is tried.
@@ -127,6 +129,7 @@ impl Default for Limits {
             answer_within: Duration::from_secs(8),
             reruns_max: 3,
             queue_window: 128,
+            tags_need_approval: false,
             llm: LlmLimits::default(),
             tell_approval_for: Duration::from_secs(60),
         }

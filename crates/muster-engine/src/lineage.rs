@@ -7,9 +7,10 @@ use muster_wire::{AgentId, ExecutionId, FunctionName, RunId, Status, Timestamp};
 
 use crate::admission::{CLASS, Pause};
 use crate::engine::Engine;
-use crate::event::Submission;
+use crate::event::{ReplayHit, Submission};
 use crate::liveness::InstanceState;
 use crate::refusal::Refusal;
+use crate::row::Links;
 
 /// What a submission hangs from.
 pub(crate) struct Lineage {
@@ -28,6 +29,10 @@ pub(crate) struct Lineage {
     pub(crate) paused: bool,
     pub(crate) session: Option<Arc<str>>,
     pub(crate) actor: Option<Arc<str>>,
+    /// What is taken over or passed on of a source run.
+    pub(crate) links: Links,
+    /// The execution of the source run that answers it.
+    pub(crate) hit: Option<Box<ReplayHit>>,
 }
 
 impl Engine {
@@ -47,6 +52,8 @@ impl Engine {
             paused: false,
             session: submission.session.clone(),
             actor: submission.actor.clone(),
+            links: Links::default(),
+            hit: None,
         };
         let cancelled =
             |run: &RunId| Err(Pause::Refuse(Refusal::RunCancelled { run: run.clone() }));

@@ -52,7 +52,7 @@ impl Engine {
         over_cap: bool,
         out: &mut Effects,
     ) {
-        let submission = place.submission;
+        let mut submission = place.submission;
         // Another caller with the same idempotency key may have had its turn before.
         match self.joins(now, &submission, out) {
             Ok(true) => return,
@@ -60,9 +60,13 @@ impl Engine {
             Err(Pause::Load) => return out.loads.push(Load::Submission(submission)),
             Err(Pause::Refuse(refusal)) => return self.refuse(now, &submission, &refusal, out),
         }
-        match self.admit(now, &submission) {
+        match self.admit(now, &mut submission) {
+            Ok(mut lineage) if lineage.hit.is_some() => {
+                if let Some(hit) = lineage.hit.take() {
+                    self.take_over(now, *submission, lineage, &hit, out);
+                }
+            }
             Ok(lineage) => {
-                let mut submission = submission;
                 // It is held for what it has left, not anew.
                 let left = place.until.since(now);
                 submission.received_at = now - (self.limits.sync_wait.saturating_sub(left));
@@ -114,8 +118,10 @@ impl Engine {
     }
 
     pub(crate) fn place_left(&mut self, waiter: Waiter) {
-        if let Some((id, key)) = self.find_place(waiter) {
-            self.remove_place(&id, &key);
+        if let Some((id, key)) = self.find_place(waiter)
+            && let Some(place) = self.remove_place(&id, &key)
+        {
+            self.uncount(&place.submission);
         }
     }
 

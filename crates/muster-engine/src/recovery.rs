@@ -14,7 +14,8 @@ use crate::execution::{AWAITING_RESTART, Attempt, Execution, Phase};
 use crate::limits::Limits;
 use crate::liveness::{InstanceFacts, InstanceState};
 use crate::recent::Recent;
-use crate::row::{EventKind, EventRow, InstanceRow, OpenExecution, Snapshot};
+use crate::replay::EqualCalls;
+use crate::row::{EventKind, EventRow, InstanceRow, Links, OpenExecution, Snapshot};
 use crate::timers::Timers;
 
 /// Silence of an instance that is forgiven after a start when restarts are not absorbed.
@@ -78,6 +79,7 @@ impl Engine {
             places: FxHashMap::default(),
             unheard: FxHashMap::default(),
             timers: Timers::default(),
+            circuits: Vec::new(),
             observed: 0,
             waiting_total: 0,
             hold: snapshot.hold,
@@ -97,6 +99,8 @@ impl Engine {
         for row in snapshot.agents {
             let mut agent = Agent::new(row.id.clone(), row.principal, row.created_at);
             agent.held = row.held;
+            let need = engine.limits.tags_need_approval;
+            agent.unapproved = need && !row.tags.unapproved().is_empty();
             agent.tags = row.tags;
             engine.agents.insert(row.id, agent);
         }
@@ -154,6 +158,7 @@ impl Engine {
             engine.read_bereaved(out);
         }
         engine.let_parents_go_on(now, out);
+        engine.start_circuits(now);
         for id in &ids {
             engine.dial_gates(now, id, out);
             engine.end_absorbed_when_down(now, id, out);
@@ -357,7 +362,7 @@ impl Engine {
             (ExecutionKind::Dispatched, _, _) => {
                 let grace = self.restart_grace(&row.agent).unwrap_or(FORGIVEN_LEAST);
                 let held =
-                    self.hold.is_some() || self.agents.get(&row.agent).is_some_and(|a| a.held);
+                    self.hold.is_some() || self.agents.get(&row.agent).is_some_and(|a| a.stopped());
                 let until = if held || paused {
                     Timestamp::NEVER
                 } else {
@@ -370,6 +375,10 @@ impl Engine {
         let reruns = row.attempt.saturating_sub(1);
         let mut execution = Box::new(Execution::new(Arc::new(row), phase, idempotent));
         execution.reruns = reruns;
+        let replays = |links: &Links| links.replay.is_some();
+        if execution.row.links.as_deref().is_some_and(replays) {
+            execution.equal_calls = Some(EqualCalls::unknown());
+        }
         let row = execution.row.clone();
         let run = self.runs.entry(row.run.clone()).or_insert_with(|| Run {
             root: row.root.clone(),

@@ -38,6 +38,7 @@ impl Engine {
         self.agents
             .entry(id.clone())
             .or_insert_with(|| Agent::new(id.clone(), registration.principal.clone(), now));
+        let pending_tags = self.ask_for_tags(now, &id, &registration.tags, out);
         out.writes.push(Write::PutAgent(Box::new(AgentRow {
             id: id.clone(),
             principal: registration.principal.clone(),
@@ -55,7 +56,7 @@ impl Engine {
             registration.waiter,
             Reply::Registered {
                 base_url: registration.base_url.clone(),
-                pending_tags: Vec::new(),
+                pending_tags,
             },
         ));
         self.take_address(now, &registration, out);

@@ -277,6 +277,9 @@ impl DeliveryRow {
 /// What became of the tags of an agent that need an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentTags {
+    /// All that its latest registration asks for and that need an approval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Box<str>>,
     /// Approved; they stay so over new registrations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approved: Vec<Box<str>>,

@@ -100,7 +100,7 @@ impl Engine {
         let Some(agent) = self.agents.get(&agent_id) else {
             return;
         };
-        let held = self.hold.is_some() || agent.held;
+        let held = self.hold.is_some() || agent.stopped();
         let chosen = if held {
             None
         } else {

@@ -18,6 +18,8 @@ pub(crate) enum TimerKey {
     Instance(InstanceKey),
     /// A sync caller that waits for its turn without a row.
     Place(Waiter),
+    /// The circuit of an LLM endpoint: its next check.
+    Circuit(usize),
 }
 
 /// The wheel.

@@ -38,7 +38,9 @@ impl Engine {
             let Some(agent) = self.agents.get(id) else {
                 return;
             };
-            if agent.queue.is_empty() || agent.held || cap.is_some_and(|cap| agent.running() >= cap)
+            if agent.queue.is_empty()
+                || agent.stopped()
+                || cap.is_some_and(|cap| agent.running() >= cap)
             {
                 break;
             }

@@ -4,8 +4,11 @@
 mod admission;
 mod callbacks;
 mod cancels;
+mod circuits;
 mod properties;
 mod recovery;
+mod replay;
 mod restarts;
 mod rows;
+mod tags;
 mod world;

@@ -201,6 +201,13 @@ impl Rows {
         }
     }
 
+    /// Executions in the order of their acceptance.
+    pub(crate) fn in_order(&self) -> Vec<&ExecutionRow> {
+        let mut rows: Vec<_> = self.executions.values().collect();
+        rows.sort_by_key(|row| row.queue.seq);
+        rows
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut queues: BTreeMap<(AgentId, u8, u64), u64> = BTreeMap::new();
         let mut open = Vec::new();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use muster_engine::effect::{Dispatch, Effects, Load, Reply, TellApproval, TellCancel};
 use muster_engine::event::*;
+use muster_engine::replay;
 use muster_engine::row::*;
 use muster_engine::{Engine, Event, Limits, Send};
 use muster_wire::*;
@@ -140,7 +141,7 @@ impl World {
             let as_of = self.rows.events.len() as u64;
             let event = match load {
                 Load::Submission(mut s) => {
-                    s.known = Known {
+                    let mut known = Known {
                         as_of: Some(as_of),
                         key: s
                             .idempotency_key
@@ -175,10 +176,15 @@ impl World {
                             })
                             .map(|row| row.queue.turn)
                             .max(),
-                        equal_calls: None,
-                        hit: None,
-                        source_open: None,
+                        ..Known::default()
                     };
+                    let rows = self.rows.in_order();
+                    let has_result = |id: &ExecutionId| {
+                        let key = (id.clone(), PayloadKind::Result);
+                        self.rows.payloads.contains_key(&key)
+                    };
+                    replay::look_up(rows.iter().copied(), &s, has_result, &mut known);
+                    s.known = known;
                     Event::Submitted(s)
                 }
                 Load::Callback(mut c) => {
@@ -399,6 +405,10 @@ impl World {
     pub(crate) fn submission(&mut self, lane: Lane, target: &str) -> Submission {
         self.names += 1;
         let target = Target::parse(target).expect("a target");
+        // Of the target alone: all inputs are the same here.
+        let mut body_hash = [0; 16];
+        body_hash[0] = target.agent.as_str().as_bytes()[0];
+        body_hash[1] = target.function.as_str().as_bytes()[0];
         Submission {
             waiter: self.waiter(),
             lane,
@@ -411,7 +421,7 @@ impl World {
             principal: "owner".into(),
             key_hash: None,
             idempotency_key: None,
-            body_hash: [0; 16],
+            body_hash,
             input: Payload(bytes::Bytes::from_static(b"{}")),
             input_stored: None,
             input_fault: None,
@@ -449,6 +459,40 @@ impl World {
         submission.parent = Some(self.proof(parent));
         submission.run = self.rows.executions[parent].run.clone();
         submission.run_claimed = true;
+        self.submit(submission)
+    }
+
+    /// A restart of an execution, alone or with the whole run it is in.
+    pub(crate) fn restart(
+        &mut self,
+        named: &ExecutionId,
+        whole_run: bool,
+        mode: ReplayMode,
+        change: impl FnOnce(&mut Restart),
+    ) -> (Waiter, ExecutionId) {
+        let named_row = self.row(named).clone();
+        let of = if whole_run {
+            named_row.root.clone()
+        } else {
+            named.clone()
+        };
+        let of_row = self.row(&of).clone();
+        let target = format!("{}.{}", of_row.agent, of_row.function);
+        let mut submission = self.submission(Lane::Restart, &target);
+        submission.replay = Some(Box::new(Replay {
+            source: named_row.run.clone(),
+            mode,
+            before: (of != *named).then(|| named.clone()),
+        }));
+        let mut restart = Restart {
+            of,
+            named: named.clone(),
+            source: named_row.run,
+            fork: false,
+            reason: None,
+        };
+        change(&mut restart);
+        submission.restart = Some(Box::new(restart));
         self.submit(submission)
     }
 

@@ -10,6 +10,7 @@ mod state;
 
 use bytes::Bytes;
 use muster_engine::event::{Known, KnownTree, Submission};
+use muster_engine::replay;
 use muster_engine::row::{
     ApprovalRow, AttemptRow, EventRow, ExecutionRow, OpenExecution, Payload, PayloadKind,
     QueueCount, QueueKey, QueuedRow, Snapshot,
@@ -143,7 +144,7 @@ impl Store for MemoryStore {
             .flatten();
         let waits =
             |row: &&ExecutionRow| row.status == Status::Queued && row.agent == submission.agent;
-        Ok(Known {
+        let mut known = Known {
             as_of: Some(state.last_seq()),
             key: submission
                 .idempotency_key
@@ -159,10 +160,15 @@ impl Store for MemoryStore {
                 .parent
                 .as_ref()
                 .and_then(|parent| boxed(&parent.execution)),
-            equal_calls: None,
-            hit: None,
-            source_open: None,
-        })
+            ..Known::default()
+        };
+        let has_result = |id: &ExecutionId| {
+            let key = (id.clone(), PayloadKind::Result);
+            state.payloads.contains_key(&key) || state.large.contains_key(&key)
+        };
+        let rows = state.executions.values();
+        replay::look_up(rows, submission, has_result, &mut known);
+        Ok(known)
     }
 
     fn execution(&self, id: &ExecutionId) -> StoreResult<(u64, Option<ExecutionRow>)> {
@@ -235,10 +241,20 @@ impl Store for MemoryStore {
 
     fn payload(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<Payload>> {
         let state = self.state.lock();
-        let key = (execution.clone(), kind);
-        let small = state.payloads.get(&key);
-        let large = || state.large.get(&key).map(|large| &large.bytes);
-        Ok(small.or_else(large).cloned())
+        let named = |id: &ExecutionId| {
+            let key = (id.clone(), kind);
+            let small = state.payloads.get(&key);
+            let large = || state.large.get(&key).map(|large| &large.bytes);
+            small.or_else(large).cloned()
+        };
+        let own = named(execution);
+        if own.is_some() || kind != PayloadKind::Result {
+            return Ok(own);
+        }
+        let source = state
+            .execution(execution)
+            .and_then(|row| row.replayed_from());
+        Ok(source.and_then(|id| named(&ExecutionId::trusted(id))))
     }
 
     fn approvals_named(

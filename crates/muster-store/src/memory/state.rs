@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_engine::Write;
+use muster_engine::effect::ExecutionChange;
 use muster_engine::event::KnownRun;
 use muster_engine::row::{
     AgentRow, ApprovalRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, KeyRow, Payload,
@@ -92,6 +93,11 @@ impl State {
     fn apply(&mut self, write: &Write) -> StoreResult<Undo> {
         match write {
             Write::InsertExecution(row) => self.insert_execution(row),
+            // What was restarted may have been retired since.
+            Write::UpdateExecution {
+                id,
+                change: ExecutionChange::RestartedAs { .. },
+            } if self.execution(id).is_none() => Ok(Box::new(|_| {})),
             Write::UpdateExecution { id, change } => {
                 let row = self.execution_mut(id)?;
                 let before = row.clone();

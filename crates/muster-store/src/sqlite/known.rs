@@ -104,6 +104,7 @@ pub(super) fn known(conn: &Connection, submission: &Submission) -> StoreResult<K
     if let Some(parent) = &submission.parent {
         known.parent = execution(conn, &parent.execution)?.map(Box::new);
     }
+    super::replay::fill(conn, submission, &mut known)?;
     Ok(known)
 }
 

@@ -19,6 +19,7 @@ mod open;
 mod outbox;
 mod payload;
 mod question;
+mod replay;
 mod restore;
 mod retire;
 mod rows;

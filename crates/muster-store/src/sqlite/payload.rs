@@ -9,6 +9,7 @@ use super::SqliteStore;
 use super::codes::Code;
 use super::connection::failed;
 use super::known::{all, first};
+use super::replay;
 use super::rows::Columns;
 use super::write::slot;
 use crate::{StoreError, StoreResult};
@@ -68,8 +69,44 @@ impl SqliteStore {
         })
     }
 
-    /// One payload, wherever it is.
-    pub(super) fn read_payload(
+    /// Whether the result of an execution is still there.
+    pub(super) fn has_result(&self, id: &ExecutionId) -> StoreResult<bool> {
+        if self
+            .decision_readers
+            .with(|conn| replay::has_small_result(conn, id))?
+        {
+            return Ok(true);
+        }
+        let found = self.payload_readers.with(|conn| {
+            let sql = "SELECT 1 FROM payloads WHERE owner = ?1 AND kind = ?2 LIMIT 1";
+            let kind = PayloadKind::Result.code();
+            first(conn, sql, params![id.as_str(), kind], |_| Ok(()))
+        })?;
+        Ok(found.is_some())
+    }
+
+    /// One payload, wherever it is. The result of an execution that took over another's end is
+    /// that one's.
+    pub(super) fn payload_of(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+    ) -> StoreResult<Option<Payload>> {
+        let own = self.read_payload(execution, kind)?;
+        if own.is_some() || kind != PayloadKind::Result {
+            return Ok(own);
+        }
+        let row = self
+            .decision_readers
+            .with(|conn| super::known::execution(conn, execution))?;
+        match row.as_ref().and_then(|row| row.replayed_from()) {
+            Some(source) => self.read_payload(&ExecutionId::trusted(source), kind),
+            None => Ok(None),
+        }
+    }
+
+    /// One payload of its own, wherever it is.
+    fn read_payload(
         &self,
         execution: &ExecutionId,
         kind: PayloadKind,

@@ -138,6 +138,9 @@ ALTER TABLE runs ADD COLUMN paused_at INTEGER;
 ALTER TABLE runs ADD COLUMN paused_by BLOB;
 ALTER TABLE runs ADD COLUMN source TEXT;
 CREATE INDEX runs_source ON runs (source) WHERE source IS NOT NULL;
+-- Equal calls of one parent, in the order of their acceptance.
+CREATE INDEX executions_equal ON executions (parent, input_hash) WHERE parent IS NOT NULL;
+CREATE INDEX executions_twin ON executions (replay_of) WHERE replay_of IS NOT NULL;
 ALTER TABLE agents ADD COLUMN tags BLOB;
 
 CREATE INDEX executions_bereaved ON executions (parent)

@@ -74,8 +74,13 @@ impl Store for SqliteStore {
     }
 
     fn known(&self, submission: &Submission) -> StoreResult<Known> {
-        self.decision_readers
-            .read(|conn| known::known(conn, submission))
+        let mut known = self
+            .decision_readers
+            .read(|conn| known::known(conn, submission))?;
+        if let Some(hit) = known.hit.as_deref_mut().filter(|hit| hit.usable) {
+            hit.usable = hit.row.result_size.is_none() || self.has_result(&hit.row.id)?;
+        }
+        Ok(known)
     }
 
     fn execution(&self, id: &ExecutionId) -> StoreResult<(u64, Option<ExecutionRow>)> {
@@ -116,7 +121,7 @@ impl Store for SqliteStore {
     }
 
     fn payload(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<Payload>> {
-        self.read_payload(execution, kind)
+        self.payload_of(execution, kind)
     }
 
     fn approvals_named(

@@ -20,6 +20,10 @@ use crate::{StoreError, StoreResult};
 pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> StoreResult<()> {
     match write {
         Write::InsertExecution(row) => insert_execution(conn, numbers, row),
+        Write::UpdateExecution {
+            id,
+            change: ExecutionChange::RestartedAs { id: new },
+        } => restarted_as(conn, id, new),
         Write::UpdateExecution { id, change } => {
             let n = numbers.number(conn, id)?;
             match change {
@@ -241,9 +245,7 @@ fn update_execution(
             }),
         ExecutionChange::Ended(ending) => end_execution(conn, n, ending),
         ExecutionChange::Moved(moved) => move_execution(conn, n, moved),
-        ExecutionChange::RestartedAs { id } => conn
-            .prepare_cached("UPDATE executions SET restarted_as = ?2 WHERE n = ?1")
-            .and_then(|mut s| s.execute(params![n, id.as_str()])),
+        ExecutionChange::RestartedAs { id: new } => return restarted_as(conn, id, new),
         ExecutionChange::Late { status } => conn
             .prepare_cached("UPDATE executions SET late_outcome = ?2 WHERE n = ?1")
             .and_then(|mut s| s.execute(params![n, status.code()])),
@@ -254,6 +256,14 @@ fn update_execution(
             "execution {id} has ended or is gone"
         )));
     }
+    Ok(())
+}
+
+/// What was restarted may have been retired since: then there is nothing to mark.
+fn restarted_as(conn: &Connection, id: &ExecutionId, new: &ExecutionId) -> StoreResult<()> {
+    conn.prepare_cached("UPDATE executions SET restarted_as = ?2 WHERE id = ?1")
+        .and_then(|mut s| s.execute(params![id.as_str(), new.as_str()]))
+        .map_err(failed("mark a restart"))?;
     Ok(())
 }
 
