@@ -538,6 +538,8 @@ pub enum Notice {
         agent: AgentId,
         /// The functions of the instance that registered last.
         functions: Arc<Vec<Function>>,
+        /// Tags it asks for that are not approved.
+        unapproved: Arc<Vec<Box<str>>>,
     },
     /// Beats of this instance can change something: hand in each.
     Watch {

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::agent::{Agent, Gate, Instance};
 use crate::approvals::Approvals;
-use crate::effect::{Effects, Notice, Write};
+use crate::effect::{Effects, Write};
 use crate::engine::{Engine, Run};
 use crate::execution::{AWAITING_RESTART, Attempt, Execution, Phase};
 use crate::limits::Limits;
@@ -142,12 +142,7 @@ impl Engine {
         engine.restore_approvals(now, away, snapshot.approvals, out);
         let ids: Vec<_> = engine.agents.keys().cloned().collect();
         for id in &ids {
-            if let Some(agent) = engine.agents.get(id) {
-                out.notices.push(Notice::Directory {
-                    agent: id.clone(),
-                    functions: agent.functions(),
-                });
-            }
+            engine.tell_directory(id, out);
             engine.tell_instances(now, id, out);
         }
         for execution in engine.executions.values() {

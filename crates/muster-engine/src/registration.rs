@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_wire::Timestamp;
+use muster_wire::{AgentId, Timestamp};
 
 use crate::agent::{Agent, DIAL_LONGEST, Gate, Instance};
 use crate::effect::{Effects, Notice, Reply, Send, Write};
@@ -61,14 +61,7 @@ impl Engine {
         ));
         self.take_address(now, &registration, out);
         self.renew_instance(now, &registration, out);
-        out.notices.push(Notice::Directory {
-            agent: id.clone(),
-            functions: self
-                .agents
-                .get(&id)
-                .map(Agent::functions)
-                .unwrap_or_default(),
-        });
+        self.tell_directory(&id, out);
         self.after_sign_of_life(now, &id, out);
     }
 
@@ -227,6 +220,23 @@ impl Engine {
                 out,
             );
         }
+    }
+
+    /// Tells what an agent offers, and whether it may be called.
+    pub(crate) fn tell_directory(&self, id: &AgentId, out: &mut Effects) {
+        let Some(agent) = self.agents.get(id) else {
+            return;
+        };
+        let unapproved = if agent.unapproved {
+            agent.tags.unapproved()
+        } else {
+            Vec::new()
+        };
+        out.notices.push(Notice::Directory {
+            agent: id.clone(),
+            functions: agent.functions(),
+            unapproved: Arc::new(unapproved),
+        });
     }
 
     pub(crate) fn forget_address(&mut self, url: &Arc<str>, key: &InstanceKey) {

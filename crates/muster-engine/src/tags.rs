@@ -48,15 +48,15 @@ impl AgentTags {
     }
 
     fn settle(&mut self) {
-        let decided =
-            |tag: &&Box<str>| !self.approved.contains(tag) && !self.rejected.contains(tag);
-        self.pending = self.asked.iter().filter(decided).cloned().collect();
+        self.pending = self.unapproved();
+        self.pending.retain(|tag| !self.rejected.contains(tag));
     }
 
     /// Those it asks for that are not approved: while there are any it is not called.
     pub fn unapproved(&self) -> Vec<Box<str>> {
-        let open = |tag: &&Box<str>| !self.approved.contains(tag);
-        self.asked.iter().filter(open).cloned().collect()
+        let mut open = self.asked.clone();
+        open.retain(|tag| !self.approved.contains(tag));
+        open
     }
 }
 
@@ -116,6 +116,7 @@ impl Engine {
             let text = format!("{word} by {by}; {word} are now: {}", list.join(", "));
             self.tell_tags(now, id, word, text, out);
         }
+        self.tell_directory(id, out);
         out.replies.push((waiter, Reply::Tags(after)));
         self.wait_anew(now, id, out);
         self.release_absorbed(now, id, out);

@@ -171,7 +171,7 @@ impl Engine {
             return false;
         };
         // Under a hold nothing starts.
-        let held = self.hold.is_some() || agent.held;
+        let held = self.hold.is_some() || agent.stopped();
         !held
             && !agent.queue.is_empty()
             && agent.running() >= cap

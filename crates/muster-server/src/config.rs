@@ -1,6 +1,7 @@
 //! The configuration: every section and key with its default, as one value. Knows nothing of
 //! files, environment or flags: where a value comes from is the binary's business.
 
+mod llm;
 mod units;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,6 +14,7 @@ use muster_engine::limits::{AgentLimits, AtCapacity};
 use muster_wire::{AgentId, Origin};
 use serde::{Deserialize, Serialize};
 
+pub use llm::{LlmEndpoint, LlmHealth};
 pub use units::{Size, Span, SpanOrOff, UnitError};
 
 /// Everything that can be set.
@@ -31,6 +33,8 @@ pub struct Config {
     pub agents: Agents,
     /// Who is told of ends.
     pub webhooks: WebhookRules,
+    /// LLM endpoints whose health decides whether calls that need them are let in.
+    pub llm_health: LlmHealth,
     /// How long things are kept.
     pub retention: Retention,
     /// Who may ask.
@@ -141,6 +145,9 @@ pub struct Admission {
     pub queue_capacity_total: u64,
     /// How inputs are checked.
     pub validate_input: ValidateInput,
+    /// Patterns of tags (`*` any run, `?` one character): an agent that asks for one is not
+    /// called before an admin approved it.
+    pub tags_need_approval: Vec<String>,
 }
 
 impl Default for Admission {
@@ -151,6 +158,7 @@ impl Default for Admission {
             queue_capacity: 10_000,
             queue_capacity_total: 1_000_000,
             validate_input: ValidateInput::Lenient,
+            tags_need_approval: Vec::new(),
         }
     }
 }
@@ -363,6 +371,8 @@ impl Config {
             call_timeout: self.agents.call_timeout.0,
             behind_proxy: self.agents.behind_proxy,
             not_sent_status: self.agents.not_sent_status.clone(),
+            tags_need_approval: !self.admission.tags_need_approval.is_empty(),
+            llm: self.llm_health.limits(),
             ..Limits::default()
         }
     }

@@ -37,6 +37,7 @@ pub struct AgentEntry {
     /// Its id.
     pub id: AgentId,
     functions: ArcSwap<Vec<Function>>,
+    unapproved: ArcSwap<Vec<Box<str>>>,
     instances: ArcSwap<Vec<Arc<InstanceEntry>>>,
 }
 
@@ -127,6 +128,10 @@ impl Directory {
         self.entry(agent).functions.store(functions);
     }
 
+    pub(crate) fn put_unapproved(&self, agent: &AgentId, tags: Arc<Vec<Box<str>>>) {
+        self.entry(agent).unapproved.store(tags);
+    }
+
     pub(crate) fn put_facts(&self, facts: Arc<InstanceFacts>) {
         let agent = self.entry(&facts.key.agent);
         let instances = agent.instances.load();
@@ -158,6 +163,7 @@ impl Directory {
                 Arc::new(AgentEntry {
                     id: agent.clone(),
                     functions: ArcSwap::default(),
+                    unapproved: ArcSwap::default(),
                     instances: ArcSwap::default(),
                 })
             })
@@ -167,6 +173,11 @@ impl Directory {
 }
 
 impl AgentEntry {
+    /// Tags it asks for that are not approved: while there are any it is not called.
+    pub fn unapproved(&self) -> Arc<Vec<Box<str>>> {
+        self.unapproved.load_full()
+    }
+
     /// The functions of the instance that registered last.
     pub fn functions(&self) -> Arc<Vec<Function>> {
         self.functions.load_full()

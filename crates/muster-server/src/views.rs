@@ -87,6 +87,16 @@ impl Views {
         }
     }
 
+    /// Notes that an execution was restarted.
+    pub(crate) fn restarted(&self, id: &ExecutionId, restarted_as: &ExecutionId) {
+        let mut shard = self.shard(id.as_str()).lock();
+        if let Some(kept) = shard.map.get_mut(id) {
+            let mut view = (*kept.view).clone();
+            Arc::make_mut(&mut view.row).links_mut().restarted_as = Some(restarted_as.clone());
+            kept.view = Arc::new(view);
+        }
+    }
+
     fn shard(&self, id: &str) -> &Mutex<Shard> {
         use std::hash::{Hash, Hasher};
         let mut hasher = FxHasher::default();

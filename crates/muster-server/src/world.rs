@@ -33,9 +33,18 @@ impl World for PlaneWorld {
                     self.app.followers.changed(&view.row.run);
                 }
                 Notice::Late { execution, status } => self.app.views.late(execution, *status),
+                Notice::Restarted {
+                    execution,
+                    restarted_as,
+                } => self.app.views.restarted(execution, restarted_as),
                 Notice::Instance(facts) => self.app.directory.put_facts(facts.clone()),
-                Notice::Directory { agent, functions } => {
+                Notice::Directory {
+                    agent,
+                    functions,
+                    unapproved,
+                } => {
                     self.app.directory.put_functions(agent, functions.clone());
+                    self.app.directory.put_unapproved(agent, unapproved.clone());
                     self.app.schemas.forget(agent);
                 }
                 Notice::Watch { key, on } => self.app.directory.watch(key, *on),

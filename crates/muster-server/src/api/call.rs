@@ -8,14 +8,14 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use muster_engine::event::{Submission, Waiter};
-use muster_engine::row::Payload;
-use muster_wire::{AttemptRef, ExecutionId, Lane, RunId, Target, Timestamp};
+use muster_engine::row::{Payload, Replay};
+use muster_wire::{AttemptRef, ExecutionId, Lane, ReplayMode, RunId, Target, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::caller::Caller;
 use super::problem::Problem;
-use crate::app::App;
+use crate::app::{App, AppState};
 use crate::bodies::SMALL;
 use crate::json;
 use crate::webhooks::{self, Registered};
@@ -36,6 +36,8 @@ struct CallBody<'a> {
     deadline: Option<&'a RawValue>,
     #[serde(borrow)]
     on_parent_end: Option<&'a RawValue>,
+    #[serde(borrow)]
+    context: Option<&'a RawValue>,
 }
 
 /// A call that is well formed.
@@ -74,6 +76,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) on_parent_end: Option<&'a RawValue>,
     /// Where its end is to be told.
     pub(crate) webhook: Option<&'a RawValue>,
+    /// What else tells this call from others; may name the LLM endpoint it will need.
+    pub(crate) context: Option<&'a RawValue>,
+    /// From where it may be taken over.
+    pub(crate) replay: Option<Box<Replay>>,
     /// The run it is to belong to.
     pub(crate) run: Option<Named<'a>>,
     /// The execution, or its attempt, that makes the call.
@@ -110,6 +116,8 @@ pub(crate) fn read(
         deadline: parsed.deadline,
         on_parent_end: parsed.on_parent_end,
         webhook: parsed.webhook,
+        context: parsed.context,
+        replay: replay(headers)?,
         run: header(headers, "x-run-id", "X-Run-ID")?,
         parent: header(headers, "x-parent-execution-id", "X-Parent-Execution-ID")?,
         idempotency_key: header(headers, "idempotency-key", "Idempotency-Key")?,
@@ -138,7 +146,8 @@ impl Asked<'_> {
     pub(crate) fn check(self, caller: &Caller, now: Timestamp) -> Result<Call, Problem> {
         let target = Target::parse(self.target).map_err(Problem::validation)?;
         on_parent_end(self.on_parent_end)?;
-        let body_hash = hash(&target, self.input);
+        let context = Context::read(self.context)?;
+        let body_hash = hash(&target, self.input.map(RawValue::get), self.context);
         let run = run(self.run)?;
         Ok(Call {
             webhook: webhooks::Asked::read(self.webhook),
@@ -165,8 +174,8 @@ impl Asked<'_> {
                 traceparent: self.traceparent,
                 on_parent_end: None,
                 webhook: None,
-                llm_endpoint: None,
-                replay: None,
+                llm_endpoint: context.llm_endpoint,
+                replay: self.replay,
                 replay_index: None,
                 restart: None,
                 received_at: now,
@@ -176,10 +185,78 @@ impl Asked<'_> {
     }
 }
 
-/// Of the target and of what the input means, whatever its layout.
-fn hash(target: &Target, input: Option<&RawValue>) -> [u8; 16] {
+/// What of a call's context matters here.
+#[derive(Debug, Default)]
+pub(crate) struct Context {
+    /// Name or address of the LLM endpoint that the call will need.
+    pub(crate) llm_endpoint: Option<Arc<str>>,
+}
+
+impl Context {
+    /// Reads it from a body's `context`.
+    ///
+    /// # Errors
+    /// 400 with a sentence.
+    pub(crate) fn read(given: Option<&RawValue>) -> Result<Self, Problem> {
+        #[derive(Deserialize)]
+        struct Said {
+            llm_endpoint: Option<String>,
+        }
+        let Some(given) = given else {
+            return Ok(Self::default());
+        };
+        if !given.get().starts_with('{') {
+            return Err(Problem::validation(
+                "context must be an object, null or absent",
+            ));
+        }
+        let wrong = "context.llm_endpoint must be a name or an address";
+        let said: Said =
+            serde_json::from_str(given.get()).map_err(|_| Problem::validation(wrong))?;
+        let endpoint = said.llm_endpoint.filter(|name| !name.is_empty());
+        if endpoint.as_ref().is_some_and(|name| name.len() > 2_048) {
+            return Err(Problem::validation(wrong));
+        }
+        Ok(Self {
+            llm_endpoint: endpoint.map(Into::into),
+        })
+    }
+}
+
+/// The endpoint's name in the configuration; of others nothing is known.
+pub(crate) fn known_endpoint(app: &AppState, asked: Option<Arc<str>>) -> Option<Arc<str>> {
+    let found = app.config.llm_health.named(&asked?)?;
+    Some(found.name.as_str().into())
+}
+
+/// From where a call may be taken over, as the headers say that were sent to its caller.
+fn replay(headers: &HeaderMap) -> Result<Option<Box<Replay>>, Problem> {
+    const SOURCE: &str = "X-AgentField-Replay-Source-Run-ID";
+    const BEFORE: &str = "X-AgentField-Replay-Before-Execution-ID";
+    const MODE: &str = "X-AgentField-Replay-Mode";
+    let wrong = |name: &str, why: String| Problem::validation(format!("{name}: {why}"));
+    let source = header(headers, "x-agentfield-replay-source-run-id", SOURCE)?;
+    let Some(source) = source else {
+        return Ok(None);
+    };
+    let before = header(headers, "x-agentfield-replay-before-execution-id", BEFORE)?;
+    let mode = header(headers, "x-agentfield-replay-mode", MODE)?;
+    let mode = mode.map_or(ReplayMode::SucceededBefore.word(), |mode| mode.text);
+    Ok(Some(Box::new(Replay {
+        source: RunId::parse(source.text).map_err(|e| wrong(SOURCE, e.to_string()))?,
+        before: before
+            .map(|before| AttemptRef::parse(before.text).map(|before| before.execution))
+            .transpose()
+            .map_err(|e| wrong(BEFORE, e.to_string()))?,
+        mode: ReplayMode::from_word(mode)
+            .ok_or_else(|| wrong(MODE, "is no mode of a replay".into()))?,
+    })))
+}
+
+/// Of the target and of what input and context mean, whatever their layout.
+pub(crate) fn hash(target: &Target, input: Option<&str>, context: Option<&RawValue>) -> [u8; 16] {
     let canonical = match input {
-        Some(input) => json::canonical(input.get()),
+        Some(input) => json::canonical(input),
         None => b"{}".to_vec(),
     };
     let mut hasher = blake3::Hasher::new();
@@ -188,6 +265,10 @@ fn hash(target: &Target, input: Option<&RawValue>) -> [u8; 16] {
     hasher.update(target.function.as_str().as_bytes());
     hasher.update(&[0]);
     hasher.update(&canonical);
+    if let Some(context) = context {
+        hasher.update(&[0]);
+        hasher.update(&json::canonical(context.get()));
+    }
     let mut hash = [0u8; 16];
     hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     hash
@@ -210,7 +291,7 @@ fn parse(body: &[u8]) -> Result<CallBody<'_>, Problem> {
 }
 
 /// The bare input; `{}` when it is null or absent.
-fn input(body: &Bytes, input: Option<&RawValue>) -> Result<Bytes, Problem> {
+pub(super) fn input(body: &Bytes, input: Option<&RawValue>) -> Result<Bytes, Problem> {
     let Some(input) = input else {
         return Ok(Bytes::from_static(b"{}"));
     };
@@ -244,12 +325,15 @@ fn parent(given: Option<Named<'_>>) -> Result<Option<AttemptRef>, Problem> {
         .transpose()
 }
 
-fn idempotency_key(given: Option<Named<'_>>, principal: &str) -> Result<Option<Arc<str>>, Problem> {
+pub(super) fn idempotency_key(
+    given: Option<Named<'_>>,
+    principal: &str,
+) -> Result<Option<Arc<str>>, Problem> {
     Ok(text(given)?.map(|key| Arc::from(format!("{principal}\0{key}"))))
 }
 
 /// A header's value, with its name as people write it; absent and empty are the same.
-fn header<'a>(
+pub(super) fn header<'a>(
     headers: &'a HeaderMap,
     key: &'static str,
     name: &'static str,
@@ -396,6 +480,39 @@ mod tests {
             hash(r#"{"input":{"a":10000000000000000000001}}"#),
             "beyond what a float holds"
         );
+    }
+
+    #[test]
+    fn the_context_belongs_to_the_hash_and_may_name_an_llm_endpoint() {
+        let read = |body| call(body, &[]).unwrap().submission;
+        let plain = read(r#"{"input":{"a":1}}"#);
+        let same = read(r#"{"input":{"a":1},"context":null}"#);
+        let with = read(r#"{"input":{"a":1},"context":{"llm_endpoint":"main","b":2}}"#);
+        let layout = read(r#"{"context":{"b":2, "llm_endpoint":"main"},"input":{"a":1}}"#);
+        assert_eq!(plain.body_hash, same.body_hash);
+        assert_ne!(plain.body_hash, with.body_hash);
+        assert_eq!(with.body_hash, layout.body_hash);
+        assert_eq!(with.llm_endpoint.as_deref(), Some("main"));
+        for bad in ["[]", "5", "{\"llm_endpoint\":5}"] {
+            let body = format!("{{\"context\":{bad}}}");
+            assert_eq!(call(&body, &[]).err().unwrap().status, 400, "{bad}");
+        }
+    }
+
+    #[test]
+    fn replay_headers_are_read_and_checked() {
+        let source = ("x-agentfield-replay-source-run-id", "run_1");
+        let before = ("x-agentfield-replay-before-execution-id", "exec_1~1.secret");
+        let mode = ("x-agentfield-replay-mode", "all-succeeded");
+        let read = call("{}", &[source, before, mode]).unwrap().submission;
+        let replay = read.replay.unwrap();
+        assert_eq!(replay.source.as_str(), "run_1");
+        assert_eq!(replay.before.unwrap().as_str(), "exec_1", "cut down");
+        assert_eq!(replay.mode, ReplayMode::AllSucceeded);
+        let read = call("{}", &[source]).unwrap().submission;
+        assert_eq!(read.replay.unwrap().mode, ReplayMode::SucceededBefore);
+        assert!(call("{}", &[mode]).unwrap().submission.replay.is_none());
+        assert!(call("{}", &[source, ("x-agentfield-replay-mode", "most")]).is_err());
     }
 
     #[test]

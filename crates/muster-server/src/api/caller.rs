@@ -51,6 +51,11 @@ impl Caller {
         !self.grants.only_own_results() || *self.principal == *principal
     }
 
+    /// Whether it sees what any principal has.
+    pub fn sees_all(&self) -> bool {
+        !self.grants.only_own_results()
+    }
+
     /// Whether it may stop what others called: not one who sees only its own, unless it
     /// operates the plane.
     pub fn stops_all(&self) -> bool {

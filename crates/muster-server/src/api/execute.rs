@@ -14,6 +14,7 @@ use super::body::PathText;
 use super::call;
 use super::caller::Caller;
 use super::problem::{Answer, Problem};
+use super::restart;
 use super::show;
 use super::submit::submit;
 use super::write::Writer;
@@ -23,7 +24,8 @@ use crate::webhooks::Registered;
 
 const EXECUTION: HeaderName = HeaderName::from_static("x-execution-id");
 const RUN: HeaderName = HeaderName::from_static("x-run-id");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const REPLAY_HIT: HeaderName = HeaderName::from_static("x-agentfield-replay-hit");
+pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -35,7 +37,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(
     post, path = "/api/v1/execute/{target}", tag = "calls",
     params(("target" = String, Path, description = "agent.function")),
-    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\", \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
+    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\", \"context\"?: {\"llm_endpoint\"?}, \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
     responses(
         (status = 200, description = "It ended well", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),
@@ -63,6 +65,7 @@ async fn execute_sync(
         &held.bytes,
         app.clock.now(),
     )?;
+    restart::only_what_is_seen(&app, &caller, &mut call).await?;
     let registered = call.seal_webhook(&app).await;
     let minted = call.submission.execution.clone();
     // The wait may be long: the head's buffer is not kept for it.
@@ -78,6 +81,11 @@ async fn execute_sync(
             };
             let mut response = show::ended(&view, &registered);
             name(&mut response, &view.row.id, view.row.run.as_str());
+            if view.row.replayed_from().is_some() {
+                response
+                    .headers_mut()
+                    .insert(REPLAY_HIT, HeaderValue::from_static("true"));
+            }
             if joined {
                 response
                     .headers_mut()
@@ -105,7 +113,7 @@ async fn execute_sync(
 #[utoipa::path(
     post, path = "/api/v1/execute/async/{target}", tag = "calls",
     params(("target" = String, Path, description = "agent.function")),
-    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\", \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
+    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\", \"context\"?: {\"llm_endpoint\"?}, \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
     responses(
         (status = 202, description = "Accepted and stored", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),
@@ -131,6 +139,7 @@ async fn execute_async(
         &held.bytes,
         app.clock.now(),
     )?;
+    restart::only_what_is_seen(&app, &caller, &mut call).await?;
     let registered = call.seal_webhook(&app).await;
     let minted = call.submission.execution.clone();
     match submit(&app, call, held).await? {
@@ -149,14 +158,14 @@ async fn execute_async(
     }
 }
 
-async fn read_body(app: &App, body: Body) -> Result<Held, Problem> {
+pub(super) async fn read_body(app: &App, body: Body) -> Result<Held, Problem> {
     let limit = usize::try_from(app.config.server.max_body.0).unwrap_or(usize::MAX);
     let read = app.room.read(body, limit, Patience::Usual).await;
     read.map_err(|why| why.problem(limit))
 }
 
 /// Whether an execution that was there before has a webhook.
-async fn has_webhook(app: &App, id: &ExecutionId) -> Result<bool, Problem> {
+pub(super) async fn has_webhook(app: &App, id: &ExecutionId) -> Result<bool, Problem> {
     if let Some(view) = app.views.get(id.as_str()) {
         return Ok(show::has_webhook(&view.row));
     }
@@ -173,6 +182,11 @@ fn accepted(receipt: &Receipt, target: &str, registered: &Registered) -> Respons
     show::webhook(&mut writer, registered);
     let mut response = writer.answer(StatusCode::ACCEPTED);
     name(&mut response, &receipt.execution, receipt.run.as_str());
+    if receipt.replay_hit {
+        response
+            .headers_mut()
+            .insert(REPLAY_HIT, HeaderValue::from_static("true"));
+    }
     if receipt.replayed {
         response
             .headers_mut()
@@ -182,7 +196,7 @@ fn accepted(receipt: &Receipt, target: &str, registered: &Registered) -> Respons
 }
 
 /// Names execution and run in the headers.
-fn name(response: &mut Response, execution: &ExecutionId, run: &str) {
+pub(super) fn name(response: &mut Response, execution: &ExecutionId, run: &str) {
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(execution.as_str()) {
         headers.insert(EXECUTION, value);

@@ -9,7 +9,6 @@ use crate::app::App;
 
 /// Path and what it would be.
 pub(crate) const LATER: &[(&str, &str)] = &[
-    ("/api/v1/executions/{id}/restart", "restarting executions"),
     ("/api/v1/executions/{id}/pause", "pausing executions"),
     ("/api/v1/executions/{id}/resume", "resuming executions"),
     ("/api/v1/executions/{id}/approval-response", "approvals"),

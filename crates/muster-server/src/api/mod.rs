@@ -10,6 +10,7 @@ mod batch_status;
 pub(crate) mod call;
 mod callbacks;
 pub(crate) mod cancel;
+mod circuits;
 pub(crate) mod cursor;
 mod did;
 pub(crate) mod discovery;
@@ -33,10 +34,12 @@ mod payloads;
 mod quarantine;
 mod queues;
 mod registration;
+mod restart;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod submit;
 mod system;
+mod tags;
 mod ui_events;
 mod webhooks;
 pub(crate) mod why;
@@ -60,6 +63,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(executions::routes())
         .merge(callbacks::routes())
         .merge(cancel::routes())
+        .merge(restart::routes())
+        .merge(tags::routes())
+        .merge(circuits::routes())
         .merge(payloads::routes())
         .merge(execution_events::routes())
         .merge(runs::routes())

@@ -26,6 +26,8 @@ use super::write::{Writer, answer};
 use crate::app::App;
 use crate::directory::{AgentEntry, BeatTaken, liveness_of};
 
+/// The SDK's word for an agent that waits for its tags to be approved.
+const PENDING: &str = "pending_approval";
 /// The largest registration.
 const REGISTRATION_MAX: usize = 8 * 1024 * 1024;
 /// The largest beat or goodbye.
@@ -76,6 +78,8 @@ async fn take_registration(app: App, caller: Caller, request: Request) -> Answer
     registration::check_address(&read.base_url, peer, app.dialling.rules())?;
     let candidates = registration::candidates(&read, peer, app.dialling.rules());
     caller.register_as(&app, &read.agent).await?;
+    let patterns = &app.config.admission.tags_need_approval;
+    let tags = registration::tags_for_approval(&read.tags, patterns)?;
     let agent = read.agent.clone();
     let (principal, worker) = (caller.principal.clone(), caller.worker.clone());
     let make = |waiter| {
@@ -91,22 +95,41 @@ async fn take_registration(app: App, caller: Caller, request: Request) -> Answer
             // The registration is kept for long: it must not keep a read buffer alive.
             body: Payload(Bytes::copy_from_slice(&bytes)),
             worker,
-            tags: Vec::new(),
+            tags,
             candidates,
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Registered { base_url, .. } => Ok(Writer::object()
-            .flag("success", true)
-            .text("node_id", agent.as_str())
-            .text("message", "registered")
-            .text("resolved_base_url", &base_url)
-            .answer(StatusCode::CREATED)),
+        Reply::Registered {
+            base_url,
+            pending_tags,
+        } => Ok(registered(&agent, &base_url, &pending_tags)),
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(Problem::internal(&format!(
             "a registration was answered {other:?}"
         ))),
     }
+}
+
+/// The SDK waits with its start while the status is `pending_approval`.
+fn registered(agent: &AgentId, base_url: &str, pending_tags: &[Box<str>]) -> Response {
+    let mut writer = Writer::object();
+    writer
+        .flag("success", true)
+        .text("node_id", agent.as_str())
+        .text("resolved_base_url", base_url);
+    if pending_tags.is_empty() {
+        writer.text("message", "registered");
+    } else {
+        writer
+            .text(
+                "message",
+                "registered; it is not called before its tags are approved",
+            )
+            .text("status", PENDING)
+            .value("pending_tags", &pending_tags);
+    }
+    writer.answer(StatusCode::CREATED)
 }
 
 #[derive(Deserialize)]
@@ -350,6 +373,7 @@ fn summary(writer: &mut Writer, agent: &AgentEntry, verdict: &Option<Verdict>) {
         .last()
         .and_then(|instance| instance.facts_now());
     let functions = agent.functions();
+    let unapproved = agent.unapproved();
     writer
         .text("id", agent.id.as_str())
         .text("node_id", agent.id.as_str())
@@ -358,7 +382,14 @@ fn summary(writer: &mut Writer, agent: &AgentEntry, verdict: &Option<Verdict>) {
             "evidence",
             verdict.as_ref().map(|verdict| verdict.evidence.as_str()),
         )
-        .text("lifecycle_status", lifecycle(state))
+        .text(
+            "lifecycle_status",
+            if unapproved.is_empty() {
+                lifecycle(state)
+            } else {
+                PENDING
+            },
+        )
         .text("health_status", health(state))
         .number(
             "instance_count",
@@ -369,6 +400,9 @@ fn summary(writer: &mut Writer, agent: &AgentEntry, verdict: &Option<Verdict>) {
             .text("base_url", &facts.base_url)
             .text("version", &facts.version)
             .time_if("last_heartbeat", facts.beat_at);
+    }
+    if !unapproved.is_empty() {
+        writer.value("pending_tags", &*unapproved);
     }
     writer.list("functions", functions.iter(), |out, function| {
         let mut writer = Writer::object_in(out);

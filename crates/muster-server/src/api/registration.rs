@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use http::Uri;
 use muster_engine::row::Function;
+use muster_store::glob;
 use muster_wire::{AgentId, FunctionKind, FunctionName, InstanceId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,6 +22,10 @@ const FUNCTIONS_MAX: usize = 2_000;
 const REQUIRED_MAX: usize = 256;
 /// Other addresses of one instance.
 const CANDIDATES_MAX: usize = 8;
+/// The longest tag that needs an approval.
+const TAG_MAX: usize = 128;
+/// Tags of one agent that need an approval.
+const TAGS_MAX: usize = 200;
 /// The longest address, version and field name.
 const TEXT_MAX: usize = 2_048;
 
@@ -32,6 +37,8 @@ pub(crate) struct Read {
     pub(crate) version: Arc<str>,
     pub(crate) functions: Vec<Function>,
     pub(crate) starting: bool,
+    /// Every tag it proposes or carries, of itself and of its functions.
+    pub(crate) tags: Vec<String>,
     /// Other addresses it names, in its order and unchecked.
     pub(crate) candidates: Vec<String>,
 }
@@ -52,6 +59,8 @@ struct Body<'a> {
     reasoners: Option<Vec<Offered<'a>>>,
     #[serde(borrow, default)]
     skills: Option<Vec<Offered<'a>>>,
+    #[serde(default)]
+    proposed_tags: Option<Vec<String>>,
     #[serde(default)]
     callback_discovery: Option<Discovery>,
 }
@@ -113,12 +122,15 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, Problem> {
         None => InstanceId::trusted(format!("url:{base_url}")),
     };
     let mut functions = Vec::new();
+    let mut tags = body.proposed_tags.unwrap_or_default();
     for (list, kind) in [
         (body.reasoners.unwrap_or_default(), FunctionKind::Reasoner),
         (body.skills.unwrap_or_default(), FunctionKind::Skill),
     ] {
         for offered in list {
             let function = function(&offered, kind)?;
+            let own = offered.tags.into_iter().chain(offered.proposed_tags);
+            tags.extend(own.flatten());
             // Reasoners come first: a skill of the same name is not reachable.
             if functions
                 .iter()
@@ -139,6 +151,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, Problem> {
         base_url,
         version: version.into(),
         functions,
+        tags,
         candidates: body.callback_discovery.unwrap_or_default().candidates,
         starting: body.lifecycle_status.as_deref() == Some("starting"),
     })
@@ -164,6 +177,33 @@ fn function(offered: &Offered<'_>, kind: FunctionKind) -> Result<Function, Probl
         idempotent: tagged("idempotent"),
         cancel_with_parent: tagged("on_parent_end:cancel"),
     })
+}
+
+/// Those of its tags that need an approval by the patterns of the configuration.
+///
+/// # Errors
+/// 400 when there are more of them, or longer ones, than anybody would decide about.
+pub(crate) fn tags_for_approval(
+    tags: &[String],
+    patterns: &[String],
+) -> Result<Vec<Box<str>>, Problem> {
+    if patterns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let fits = |tag: &&String| glob::fits_any(patterns, tag);
+    let mut wanted: Vec<Box<str>> = tags
+        .iter()
+        .filter(fits)
+        .map(|t| t.as_str().into())
+        .collect();
+    wanted.sort();
+    wanted.dedup();
+    if wanted.len() > TAGS_MAX || wanted.iter().any(|tag| tag.len() > TAG_MAX) {
+        return Err(Problem::validation(format!(
+            "tags: at most {TAGS_MAX} that need an approval, of at most {TAG_MAX} bytes"
+        )));
+    }
+    Ok(wanted)
 }
 
 /// The required fields of a schema; a schema of another form requires nothing.

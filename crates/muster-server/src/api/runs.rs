@@ -172,6 +172,9 @@ async fn known(app: &App, caller: &Caller, run: &str) -> Result<RunSummary, Prob
 
 fn summary(out: Vec<u8>, run: &RunSummary) -> Vec<u8> {
     let mut writer = Writer::object_in(out);
+    let links = run.root.links.as_deref();
+    let replay = links.and_then(|links| links.replay.as_ref());
+    let source = replay.map(|replay| replay.source.as_str());
     let total: u64 = run.counts.iter().map(|(_, count)| count).sum();
     writer
         .text("run_id", run.id.as_str())
@@ -185,6 +188,7 @@ fn summary(out: Vec<u8>, run: &RunSummary) -> Vec<u8> {
                 .collect::<std::collections::BTreeMap<_, _>>(),
         )
         .time_if("cancelled_at", run.cancelled_at)
+        .text_if("source_run_id", source)
         .raw("root", &show::line(Vec::new(), &run.root));
     writer.end()
 }

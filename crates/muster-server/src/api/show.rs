@@ -154,6 +154,7 @@ fn row(writer: &mut Writer, row: &ExecutionRow) {
     if let Some(size) = row.result_size {
         writer.number("result_size", i64::try_from(size).unwrap_or(i64::MAX));
     }
+    links(writer, row);
     if row.over_cap {
         writer.flag("over_cap", true);
     }
@@ -176,6 +177,28 @@ fn row(writer: &mut Writer, row: &ExecutionRow) {
 pub(crate) fn has_webhook(row: &ExecutionRow) -> bool {
     let links = row.links.as_ref();
     links.is_some_and(|links| links.webhook.is_some())
+}
+
+/// Where it came from and what came after it, when there is anything.
+fn links(writer: &mut Writer, row: &ExecutionRow) {
+    if let Some(links) = row.links.as_deref() {
+        let id = |id: &Option<ExecutionId>| id.as_ref().map(ToString::to_string);
+        writer
+            .text_if("restart_of", id(&links.restart_of).as_deref())
+            .text_if("restarted_as", id(&links.restarted_as).as_deref())
+            .text_if("replay_of", id(&links.replay_of).as_deref());
+        if let Some(replay) = &links.replay {
+            writer
+                .text("source_run_id", replay.source.as_str())
+                .text("replay_mode", replay.mode.word())
+                .text_if("replay_before_execution_id", id(&replay.before).as_deref());
+        }
+    }
+    if let Some(source) = row.replayed_from() {
+        writer
+            .flag("replay_hit", true)
+            .text("replayed_from_execution_id", source);
+    }
 }
 
 /// Milliseconds from the first dispatch, or from acceptance, to the end.
@@ -206,6 +229,9 @@ fn succeeded(view: &ExecutionView, registered: &Registered) -> Response {
         .raw("result", result)
         .number("duration_ms", duration_ms(row).unwrap_or(0))
         .time_if("finished_at", row.ended_at);
+    if row.replayed_from().is_some() {
+        writer.flag("replay_hit", true);
+    }
     webhook(&mut writer, registered);
     writer.answer(StatusCode::OK)
 }
@@ -276,6 +302,9 @@ pub(crate) fn receipt(writer: &mut Writer, receipt: &Receipt, target: &str) {
         .text("type", receipt.kind.word())
         .text("created_at", &created_at)
         .text("enqueued_at", &created_at);
+    if receipt.replay_hit {
+        writer.flag("replay_hit", true);
+    }
     if let Some(position) = &receipt.position {
         writer
             .number(

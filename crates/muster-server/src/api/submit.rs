@@ -7,7 +7,7 @@ use muster_engine::row::PayloadKind;
 use muster_engine::{Event, Refusal, Reply};
 use muster_wire::{Category, ExecutionId, Lane};
 
-use super::call::Call;
+use super::call::{Call, known_endpoint};
 use super::problem::Problem;
 use crate::app::{App, LifePhase};
 use crate::bodies::{Held, SMALL};
@@ -20,6 +20,7 @@ use crate::{inputs, payloads};
 /// When the request is at fault and nothing was stored, or when the plane cannot answer.
 pub(crate) async fn submit(app: &App, call: Call, held: Held) -> Result<Reply, Problem> {
     let mut submission = call.submission;
+    submission.llm_endpoint = known_endpoint(app, submission.llm_endpoint.take());
     let entry = app.directory.agent(submission.agent.as_str());
     let function = entry
         .as_ref()
@@ -89,6 +90,9 @@ fn would_refuse(app: &App, submission: &Submission, function_known: bool) -> Res
             field: fault.field.clone(),
             message: fault.message.clone(),
         })
+    } else if submission.replay.is_some() {
+        // It may be answered from its source run, whatever its agent or the plane do.
+        None
     } else if app.phase.get() >= LifePhase::Draining {
         Some(Refusal::Draining)
     } else {
@@ -100,6 +104,10 @@ fn would_refuse(app: &App, submission: &Submission, function_known: bool) -> Res
                 agent: submission.agent.clone(),
                 function: submission.function.clone(),
                 has: agent.functions().iter().map(|f| f.name.clone()).collect(),
+            }),
+            Some(agent) if !agent.unapproved().is_empty() => Some(Refusal::PendingApproval {
+                agent: submission.agent.clone(),
+                tags: agent.unapproved().to_vec(),
             }),
             Some(agent) => {
                 agent

@@ -57,6 +57,7 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/docs", Read),
     rule("GET", "/api/v1/events", Read),
     rule("GET", "/api/v1/queues", Read),
+    rule("GET", "/api/v1/llm-circuits", Read),
     rule("GET", "/api/v1/queues/{agent}", Read),
     // A person's decisions.
     rule("GET", "/api/v1/hold", Read),
@@ -75,6 +76,9 @@ pub const RULES: &[Rule] = &[
     rule("POST", "/api/v1/keys/{id}/revoke", Admin),
     rule("POST", "/api/v1/keys/{id}/rotate", Admin),
     rule("GET", "/api/v1/audit", Admin),
+    rule("GET", "/api/v1/tags", Read),
+    rule("POST", "/api/v1/tags/{agent}/approve", Admin),
+    rule("POST", "/api/v1/tags/{agent}/reject", Admin),
     // Agents.
     rule("POST", "/api/v1/nodes", Agent),
     rule("POST", "/api/v1/nodes/register", Agent),
@@ -108,6 +112,7 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/executions/{id}/logs", Results),
     rule("GET", "/api/v1/executions/{id}/notes", Results),
     rule("POST", "/api/v1/executions/{id}/cancel", Cancel),
+    rule("POST", "/api/v1/executions/{id}/restart", Call),
     rule("GET", "/api/v1/runs", Read),
     rule("GET", "/api/v1/runs/{run}", Results),
     rule("GET", "/api/v1/runs/{run}/steps", Results),

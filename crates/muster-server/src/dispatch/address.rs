@@ -60,6 +60,17 @@ impl DialRules {
         })
     }
 
+    /// The same without the lists.
+    pub(super) fn without_lists(&self) -> Self {
+        Self {
+            allow: Vec::new(),
+            deny: Vec::new(),
+            section: "llm_health",
+            public: false,
+            own: self.own.clone(),
+        }
+    }
+
     /// Tells where the plane itself listens; it never dials that.
     pub fn set_own(&self, address: SocketAddr) {
         let _ = self.own.set(address);

@@ -29,6 +29,10 @@ const PARENT: HeaderName = HeaderName::from_static("x-parent-execution-id");
 const SESSION: HeaderName = HeaderName::from_static("x-session-id");
 const ACTOR: HeaderName = HeaderName::from_static("x-actor-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const REPLAY_SOURCE: HeaderName = HeaderName::from_static("x-agentfield-replay-source-run-id");
+const REPLAY_BEFORE: HeaderName =
+    HeaderName::from_static("x-agentfield-replay-before-execution-id");
+const REPLAY_MODE: HeaderName = HeaderName::from_static("x-agentfield-replay-mode");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("muster/", env!("CARGO_PKG_VERSION")));
@@ -244,7 +248,7 @@ fn request(peer: &Peer, dispatch: &Dispatch, input: Bytes) -> Result<Request<Bod
     *request.method_mut() = Method::POST;
     *request.uri_mut() = peer.uri(&format!("/{folder}/{}", dispatch.function))?;
     let headers = request.headers_mut();
-    headers.reserve(12);
+    headers.reserve(16);
     let value = |text: &str| HeaderValue::from_str(text).map_err(|error| error.to_string());
     headers.insert(header::CONTENT_TYPE, JSON);
     headers.insert(header::USER_AGENT, AGENT);
@@ -264,6 +268,13 @@ fn request(peer: &Peer, dispatch: &Dispatch, input: Bytes) -> Result<Request<Bod
     for (name, text) in optional {
         if let Some(text) = text {
             headers.insert(name, value(text)?);
+        }
+    }
+    if let Some(replay) = &dispatch.replay {
+        headers.insert(REPLAY_SOURCE, value(replay.source.as_str())?);
+        headers.insert(REPLAY_MODE, value(replay.mode.word())?);
+        if let Some(before) = &replay.before {
+            headers.insert(REPLAY_BEFORE, value(before.as_str())?);
         }
     }
     if let Some(token) = &peer.token {

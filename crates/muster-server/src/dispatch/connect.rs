@@ -48,6 +48,15 @@ impl Connector {
         }
     }
 
+    /// The same for what the operator named in the configuration: the lists for agents say
+    /// nothing about it.
+    pub(super) fn for_the_operator(&self) -> Self {
+        Self {
+            rules: self.rules.without_lists(),
+            ..self.clone()
+        }
+    }
+
     /// The rules.
     pub fn rules(&self) -> &DialRules {
         &self.rules

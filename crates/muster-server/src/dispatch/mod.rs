@@ -5,6 +5,7 @@ pub mod address;
 pub mod answer;
 mod call;
 pub mod connect;
+mod llm;
 mod peer;
 mod tell;
 
@@ -22,7 +23,8 @@ use crate::bodies::BodyRoom;
 use crate::config::Config;
 use crate::driver::DriverHandle;
 use connect::Connector;
-use peer::Peer;
+use hyper_util::client::legacy::Client;
+use peer::{Body, Peer};
 
 /// Exchanges at once.
 pub const IN_FLIGHT_MAX: usize = 4_096;
@@ -45,6 +47,7 @@ struct Inner {
     hosts: DashMap<Arc<str>, Arc<Semaphore>>,
     flights: Semaphore,
     probes: Semaphore,
+    llm: Client<Connector, Body>,
     tasks: TaskTracker,
     /// Whether an execution ended meanwhile: what still waits for its turn is not sent then.
     ended: Box<dyn Fn(&str) -> bool + std::marker::Send + Sync>,
@@ -64,6 +67,7 @@ impl Dispatcher {
             driver,
             stores,
             config,
+            llm: peer::client(connector.for_the_operator()),
             connector,
             room,
             peers: DashMap::new(),
@@ -107,7 +111,12 @@ impl Dispatcher {
                 self.0.tasks.spawn(async move { this.seek(key, at).await });
             }
             Send::CloseIdle(key) => self.close_idle(&key),
-            Send::TellApproval(_) | Send::CheckLlm { .. } => {}
+            Send::CheckLlm { endpoint } => {
+                self.0
+                    .tasks
+                    .spawn(async move { this.check_llm(endpoint).await });
+            }
+            Send::TellApproval(_) => {}
         }
     }
 

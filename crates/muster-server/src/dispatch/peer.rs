@@ -30,11 +30,7 @@ impl Peer {
         host: Arc<Semaphore>,
         token: Option<HeaderValue>,
     ) -> Self {
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(PER_HOST_MAX)
-            .build(connector);
+        let client = client(connector);
         Self {
             base_url,
             client,
@@ -48,6 +44,15 @@ impl Peer {
         let base = self.base_url.trim_end_matches('/');
         Uri::try_from(format!("{base}{path}")).map_err(|error| error.to_string())
     }
+}
+
+/// A client whose idle connections are given up soon.
+pub(super) fn client(connector: Connector) -> Client<Connector, Body> {
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(PER_HOST_MAX)
+        .build(connector)
 }
 
 /// Host and port of an address.

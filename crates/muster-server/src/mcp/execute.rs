@@ -77,6 +77,11 @@ pub(super) const ARGUMENTS: &[Argument] = &[
         Kind::Word(&["detach", "cancel"]),
         "What becomes of it when its parent ends; it goes on when absent.",
     ),
+    optional(
+        "context",
+        Kind::Object,
+        "Tells this call from others with the same input; llm_endpoint in it names the LLM endpoint it will need.",
+    ),
 ];
 
 /// A call, read.
@@ -121,6 +126,8 @@ impl Order {
             deadline: given.raw("deadline_seconds"),
             on_parent_end: given.raw("on_parent_end"),
             webhook: None,
+            context: given.raw("context"),
+            replay: None,
             run: named(0),
             parent: named(1),
             idempotency_key: named(2),

@@ -16,6 +16,7 @@ mod nested;
 mod nodes;
 mod races;
 mod restart;
+mod restart_lane;
 mod runs;
 mod shutdown;
 mod webhooks;
