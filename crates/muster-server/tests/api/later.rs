@@ -18,7 +18,6 @@ async fn what_is_not_there_is_said_in_the_one_shape() {
     }
     for path in [
         "/api/v1/executions/e/pause",
-        "/api/v1/executions/e/restart",
         "/api/v1/agents/a/executions/e/request-approval",
         "/api/v1/nodes/register-serverless",
         "/api/v1/sessions",
