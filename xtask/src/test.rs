@@ -2,6 +2,7 @@
 //! the others; the last line is the sum of all test runners. Knows no test by name.
 
 mod counts;
+mod node;
 pub(crate) mod part;
 mod python;
 
@@ -180,6 +181,9 @@ fn peers(filter: Option<&str>, debug: bool) -> Vec<Row> {
         Ok(python) => python,
         Err(error) => return vec![built, cannot_run(&format!("{error:#}"))],
     };
+    if let Err(error) = node::prepare(&root()) {
+        return vec![built, cannot_run(&format!("{error:#}"))];
+    }
     let profile = if debug { "debug" } else { "release" };
     let binary = part::target_directory().map(|target| target.join(profile).join("muster"));
     let Some(binary) = binary else {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::answer::{Found, put};
 use super::argument::{Argument, Arguments, Kind, optional};
 use super::output;
-use super::runs::ID;
+use super::runs::{self, ID};
 use crate::api::caller::Caller;
 use crate::api::cancel::{self, REASON_MAX, Stopped};
 use crate::api::problem::Problem;
@@ -43,13 +43,7 @@ impl Cancel {
 /// Stops an execution, or a run with everything in it.
 pub(super) async fn run(app: &App, caller: &Caller, asked: Cancel) -> Result<Found, Problem> {
     let execution = show::execution_id(&asked.id)?;
-    let wanted = execution.clone();
-    let is_execution = app.views.get(execution.as_str()).is_some()
-        || app
-            .blocking(move |stores| stores.decisions.execution(&wanted))
-            .await?
-            .1
-            .is_some();
+    let is_execution = runs::row_of(app, &execution).await?.is_some();
     let mut found = Map::new();
     let stopped = if is_execution {
         put(&mut found, "execution_id", execution.as_str());

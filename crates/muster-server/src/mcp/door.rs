@@ -19,11 +19,14 @@ use utoipa_axum::routes;
 use super::envelope::{self, Fault};
 use super::server::Tools;
 use crate::api::caller::Caller;
+use crate::api::problem::Problem;
 use crate::app::App;
 use crate::bodies::{Held, Patience};
 
-/// The longest of the library's own messages that is passed on.
-const MESSAGE_MAX: usize = 1_024;
+/// The largest message without a tool's arguments: the library makes a tree of all of it.
+const MESSAGE_MAX: usize = 256 * 1024;
+/// The longest of the library's own sentences that is passed on.
+const SENTENCE_MAX: usize = 1_024;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(mcp))
@@ -98,11 +101,21 @@ async fn mcp(State(app): State<App>, caller: Caller, request: Request) -> Respon
         Ok(held) => held,
         Err(why) => return why.problem(max).into_response(),
     };
+    // Where a request is signed, the signature holds for all of it, on this lane too.
+    let signed = app
+        .identity
+        .verify_submission(&head.headers, &held.bytes, app.clock.now());
+    if let Err(fault) = signed {
+        return Problem::from(fault).into_response();
+    }
     let envelope = match envelope::read(&held.bytes) {
         Ok(envelope) => envelope,
         Err(fault) => return fault.into_response(),
     };
     let message = envelope.without_arguments(&held.bytes);
+    if message.len() > MESSAGE_MAX {
+        return Fault::too_large(&envelope.id, MESSAGE_MAX).into_response();
+    }
     let carried = Carried {
         arguments: envelope.arguments(&held.bytes),
         held,
@@ -140,8 +153,11 @@ where
     let message = if status.is_server_error() {
         tracing::error!(%status, "a tool's answer was lost by a fault of ours");
         "a fault of ours; the plane's log has the cause".to_owned()
+    } else if said.starts_with(b"fail to deserialize") {
+        // What it goes on with may quote the body.
+        "the message does not have the form that its method has in the protocol".to_owned()
     } else {
-        String::from_utf8_lossy(&said[..said.len().min(MESSAGE_MAX)]).into_owned()
+        String::from_utf8_lossy(&said[..said.len().min(SENTENCE_MAX)]).into_owned()
     };
     Fault::refused(id, status, message).into_response()
 }

@@ -114,6 +114,10 @@ pub(super) fn read(body: &[u8]) -> Result<Envelope, Fault> {
     if !method.get().starts_with('"') {
         return fault("method must be a text");
     }
+    // `null` is no id either.
+    if message.id.is_none() && !method.get().starts_with("\"notifications/") {
+        return fault("a request needs an id");
+    }
     if let Some(params) = message.params
         && !params.get().starts_with('{')
     {
@@ -181,6 +185,18 @@ impl Fault {
             code: INVALID_REQUEST,
             id: id.to_owned(),
             ..Self::parse(message)
+        }
+    }
+
+    /// A message that is too large without the arguments of a tool.
+    pub(super) fn too_large(id: &str, max: usize) -> Self {
+        Self {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            category: Category::TooLarge,
+            ..Self::request(
+                id,
+                format!("without a tool's arguments a message has at most {max} bytes"),
+            )
         }
     }
 
@@ -268,6 +284,11 @@ mod tests {
             (br#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, INVALID_REQUEST),
             (br#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, INVALID_REQUEST),
             (br#"{"jsonrpc":"2.0","id":1,"method":5}"#, INVALID_REQUEST),
+            (
+                br#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
+                INVALID_REQUEST,
+            ),
+            (br#"{"jsonrpc":"2.0","method":"m"}"#, INVALID_REQUEST),
             (br#"{"jsonrpc":"2.0","id":1}"#, INVALID_REQUEST),
             (br#"{"jsonrpc":"2.0","id":1,"result":{}}"#, INVALID_REQUEST),
             (br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#, INVALID_REQUEST),

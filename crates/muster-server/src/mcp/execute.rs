@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use muster_engine::Reply;
-use muster_engine::effect::{ExecutionView, Receipt};
+use muster_engine::effect::Receipt;
+use muster_engine::row::ExecutionRow;
 use muster_wire::{Lane, Status, Timestamp};
 use serde_json::{Map, Value};
 
@@ -14,7 +15,7 @@ use super::answer::{End, Found, put, put_if};
 use super::argument::{Argument, Arguments, Kind, optional, required};
 use super::discover::TARGET_MAX;
 use super::progress::Progress;
-use super::runs::ID_MAX;
+use super::runs::{self, ID_MAX};
 use super::wait::{self, WAIT_MAX_S, Wanted};
 use super::{output, shape};
 use crate::api::call::{Asked, Call, Named};
@@ -175,15 +176,12 @@ pub(super) async fn run(
         let end = wait::until(app, &wanted, within, progress).await;
         leaving = matches!(end, Ok(wait::End::Leaving));
     }
-    let view = if within.is_zero() && !receipt.status.is_terminal() {
-        None
-    } else {
-        show::find(app, &receipt.execution).await.ok().flatten()
-    };
-    match view {
-        Some(view) if view.row.status.is_terminal() => return Ok(ended(found, &view)),
-        Some(view) => put(&mut found, "status", view.row.status.word()),
-        None => {}
+    if !within.is_zero() || receipt.status.is_terminal() {
+        match runs::row_of(app, &receipt.execution).await {
+            Ok(Some(row)) if row.status.is_terminal() => return Ok(ended(app, found, row).await),
+            Ok(Some(row)) => put(&mut found, "status", row.status.word()),
+            Ok(None) | Err(_) => {}
+        }
     }
     put(&mut found, "done", false);
     put_if(&mut found, "shutting_down", leaving.then_some(true));
@@ -214,20 +212,24 @@ fn accepted(receipt: &Receipt, target: &str) -> Found {
 }
 
 /// A call that ended: its result, or the error shape and the execution at once.
-fn ended(mut found: Found, view: &ExecutionView) -> End {
+async fn ended(app: &App, mut found: Found, row: Arc<ExecutionRow>) -> End {
     for gone in ["queue_position", "queue_position_exact", "starts_in_ms"] {
         found.remove(gone);
     }
-    put(&mut found, "status", view.row.status.word());
+    put(&mut found, "status", row.status.word());
     put(&mut found, "done", true);
-    let shown = shape::whole(view);
-    if view.row.status == Status::Succeeded {
+    // Where payloads cannot be read now, what is known is told all the same.
+    let shown = match runs::whole(app, row.clone()).await {
+        Ok(shown) => shown,
+        Err(_) => shape::step(&row),
+    };
+    if row.status == Status::Succeeded {
         put(&mut found, "execution", shown);
         return End::Done(found);
     }
-    let category = show::failure_category(&view.row);
+    let category = show::failure_category(&row);
     let said = shown.get("error_message").cloned();
-    let message = said.unwrap_or_else(|| show::failure_text(view.row.status).into());
+    let message = said.unwrap_or_else(|| show::failure_text(row.status).into());
     put(&mut found, "error", category.word());
     put(&mut found, "error_category", category.word());
     put(&mut found, "message", message);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use muster_engine::effect::ExecutionView;
+use muster_engine::row::ExecutionRow;
 use muster_store::{Page, RunFilter, RunSummary};
-use muster_wire::{AgentId, RunId, Status, Timestamp};
+use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
 use serde_json::{Map, Value};
 
 use super::answer::{Found, put, put_if};
@@ -80,7 +81,7 @@ pub(super) const LIST: &[Argument] = &[
 /// What an id names: a run and, of it, the execution that was asked for or its root.
 pub(super) struct Named {
     pub(super) run: RunSummary,
-    pub(super) execution: Arc<ExecutionView>,
+    pub(super) execution: Arc<ExecutionRow>,
     /// Whether the id was an execution's.
     pub(super) is_execution: bool,
 }
@@ -88,12 +89,12 @@ pub(super) struct Named {
 /// Finds what an id names among what the caller may see.
 pub(super) async fn find(app: &App, caller: &Caller, id: &str) -> Result<Named, Problem> {
     let execution = show::execution_id(id)?;
-    if let Some(view) = show::find(app, &execution).await? {
-        let run = run_of(app, &view.row.run).await?;
-        return match run.filter(|_| caller.sees(&view.row.principal)) {
+    if let Some(execution) = row_of(app, &execution).await? {
+        let run = run_of(app, &execution.run).await?;
+        return match run.filter(|_| caller.sees(&execution.principal)) {
             Some(run) => Ok(Named {
                 run,
-                execution: view,
+                execution,
                 is_execution: true,
             }),
             None => Err(nothing()),
@@ -103,12 +104,44 @@ pub(super) async fn find(app: &App, caller: &Caller, id: &str) -> Result<Named, 
     let run = run_of(app, &wanted).await?;
     let run = run.filter(|run| caller.sees(&run.root.principal));
     let run = run.ok_or_else(nothing)?;
-    let view = show::find(app, &run.root.id).await?;
     Ok(Named {
-        execution: view.ok_or_else(nothing)?,
+        execution: Arc::new(run.root.clone()),
         run,
         is_execution: false,
     })
+}
+
+/// An execution's newest row, without its payloads.
+pub(super) async fn row_of(
+    app: &App,
+    id: &ExecutionId,
+) -> Result<Option<Arc<ExecutionRow>>, Problem> {
+    if let Some(view) = app.views.get(id.as_str()) {
+        return Ok(Some(view.row.clone()));
+    }
+    let wanted = id.clone();
+    let (_, row) = app
+        .blocking(move |stores| stores.decisions.execution(&wanted))
+        .await?;
+    Ok(row.map(Arc::new))
+}
+
+/// An execution with its payloads, as far as they are shown.
+pub(super) async fn whole(app: &App, row: Arc<ExecutionRow>) -> Result<Found, Problem> {
+    let at_hand = app.views.get(row.id.as_str());
+    let view = at_hand.filter(|view| view.row.status == row.status);
+    let view = view.unwrap_or_else(|| {
+        Arc::new(ExecutionView {
+            row,
+            result: None,
+            details: None,
+        })
+    });
+    // What is too large to be shown is not read for that.
+    if shape::is_too_large(&view.row) {
+        return Ok(shape::whole(&view));
+    }
+    Ok(shape::whole(&*show::with_payloads(app, view).await?))
 }
 
 /// A run as the store has it.
@@ -153,7 +186,7 @@ pub(super) async fn get(app: &App, caller: &Caller, get: Get) -> Result<Found, P
     let named = find(app, caller, &get.id).await?;
     let (steps, next) = runs::steps_of(app, &named.run.id, get.page).await?;
     let mut found = shape::run(&named.run);
-    put(&mut found, "execution", shape::whole(&named.execution));
+    put(&mut found, "execution", whole(app, named.execution).await?);
     let steps: Vec<Value> = steps.iter().map(|row| shape::step(row).into()).collect();
     put(&mut found, "steps", steps);
     put_if(&mut found, "next_cursor", next);

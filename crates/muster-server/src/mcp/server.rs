@@ -5,8 +5,9 @@ use std::future::Future;
 
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -17,6 +18,15 @@ use super::progress::Progress;
 
 /// What a client reads first.
 const INSTRUCTIONS: &str = "Muster runs AI agents. Find functions with discover_agents, read what one takes with get_reasoner_schema, call it with execute_reasoner (wait_seconds waits for the result), and wait for longer work with wait_run. get_run shows a run with its steps, list_runs finds earlier ones, why explains where something stands, cancel_run stops it.";
+
+/// The methods that this server has.
+const METHODS: &[&str] = &[
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/call",
+    "tools/list",
+];
 
 /// The server. What a request is about comes with the request.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +52,21 @@ impl ServerHandler for Tools {
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         catalog::find(name).map(catalog::Entry::tool)
+    }
+
+    fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<CustomResult, ErrorData>> + Send + '_ {
+        // The library takes a known method with other params for an unknown one.
+        let known = METHODS.contains(&request.method.as_str());
+        std::future::ready(Err(if known {
+            let message = "params do not have the form that this method has in the protocol";
+            ErrorData::invalid_params(message, None)
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None)
+        }))
     }
 
     async fn call_tool(

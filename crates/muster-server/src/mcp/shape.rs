@@ -61,7 +61,9 @@ pub(super) fn step(row: &ExecutionRow) -> Found {
 /// An execution with its result and details.
 pub(super) fn whole(view: &ExecutionView) -> Found {
     let mut found = step(&view.row);
-    if let Some(result) = &view.result {
+    if is_too_large(&view.row) {
+        put(&mut found, "result_omitted", true);
+    } else if let Some(result) = &view.result {
         payload(&mut found, "result", "result_json", result);
     } else if view.row.status == Status::Succeeded {
         put(&mut found, "result", Value::Null);
@@ -71,6 +73,11 @@ pub(super) fn whole(view: &ExecutionView) -> Found {
         payload(&mut found, "error_details", "error_details_json", details);
     }
     found
+}
+
+/// Whether an execution's result is too large to be shown.
+pub(super) fn is_too_large(row: &ExecutionRow) -> bool {
+    row.result_size.is_some_and(|size| size > SHOWN_MAX as u64)
 }
 
 /// A run without its steps.

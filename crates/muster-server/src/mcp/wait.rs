@@ -16,7 +16,6 @@ use super::runs::{self, ID};
 use super::{output, shape};
 use crate::api::caller::Caller;
 use crate::api::problem::Problem;
-use crate::api::show;
 use crate::app::App;
 use crate::followers::{Follower, Woken};
 
@@ -64,7 +63,7 @@ pub(super) async fn run(
     let named = runs::find(app, caller, &wait.id).await?;
     let wanted = Wanted {
         run: named.run.id.clone(),
-        execution: named.execution.row.id.clone(),
+        execution: named.execution.id.clone(),
         whole: !named.is_execution,
     };
     drop(named);
@@ -73,11 +72,15 @@ pub(super) async fn run(
     let named = runs::find(app, caller, &wait.id).await?;
     let done = match wanted.whole {
         true => named.run.status.is_terminal(),
-        false => named.execution.row.status.is_terminal(),
+        false => named.execution.status.is_terminal(),
     };
     let mut found = shape::run(&named.run);
     put(&mut found, "done", done);
-    put(&mut found, "execution", shape::whole(&named.execution));
+    put(
+        &mut found,
+        "execution",
+        runs::whole(app, named.execution).await?,
+    );
     if !done {
         let leaving = end == End::Leaving;
         put_if(&mut found, "shutting_down", leaving.then_some(true));
@@ -184,12 +187,8 @@ impl Watch<'_> {
             let run = runs::run_of(self.app, &self.wanted.run).await?;
             return Ok(run.is_none_or(|run| run.status.is_terminal()));
         }
-        let wanted = id.clone();
-        let row = self
-            .app
-            .blocking(move |stores| stores.decisions.execution(&wanted))
-            .await?;
-        Ok(row.1.is_none_or(|row| row.status.is_terminal()))
+        let row = runs::row_of(self.app, id).await?;
+        Ok(row.is_none_or(|row| row.status.is_terminal()))
     }
 
     /// The execution's status, where the store need not be asked.
@@ -212,9 +211,8 @@ impl Watch<'_> {
                 let message = format!("{ended} of {all} executions have ended");
                 progress.tell(ended, all, message).await;
             }
-        } else if let Some(view) = show::find(self.app, &self.wanted.execution).await? {
+        } else if let Some(row) = runs::row_of(self.app, &self.wanted.execution).await? {
             // Queued, at work, ended: two steps.
-            let row = &view.row;
             let step = u64::from(row.status != Status::Queued);
             let message = format!("{}.{} is {}", row.agent, row.function, row.status);
             progress.tell(step, 2, message).await;

@@ -11,6 +11,7 @@ mod execute;
 mod executions;
 mod faults;
 mod later;
+mod mcp;
 mod misbehaving;
 mod nested;
 mod nodes;

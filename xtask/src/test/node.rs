@@ -1,0 +1,77 @@
+//! The npm packages of the peer tests: the official TypeScript client of MCP, as its lock file
+//! names it. Installs once, says what, and needs no network afterwards.
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+
+use super::part::Part;
+use crate::say;
+
+/// Where they are used and installed.
+const FOLDER: &str = "tests/peers/mcp";
+
+/// Installs what `package-lock.json` names, where that is not there yet.
+///
+/// # Errors
+/// When Node is not there and cannot be installed, or a package cannot be installed.
+pub(crate) fn prepare(root: &Path) -> anyhow::Result<()> {
+    let folder = root.join(FOLDER);
+    let wanted = std::fs::read_to_string(folder.join("package-lock.json"))
+        .with_context(|| format!("{FOLDER}/package-lock.json cannot be read"))?;
+    let stamp = folder.join("node_modules").join("lock.installed");
+    if node_is_there() && std::fs::read_to_string(&stamp).is_ok_and(|lock| lock == wanted) {
+        say::note("the npm packages are ready");
+        return Ok(());
+    }
+    install_node()?;
+    let package = std::fs::read_to_string(folder.join("package.json"))?;
+    let package: serde_json::Value = serde_json::from_str(&package)?;
+    say::step(&format!(
+        "installing into {FOLDER}/node_modules, and nowhere else:"
+    ));
+    for (name, version) in package["dependencies"].as_object().into_iter().flatten() {
+        say::note(&format!("{name} {}", version.as_str().unwrap_or_default()));
+    }
+    let others = wanted.matches("\"node_modules/").count();
+    say::note(&format!(
+        "{others} packages in all; no install scripts are run"
+    ));
+    let npm = Part::program(Path::new("npm"))
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .inside(FOLDER);
+    ensure!(
+        npm.stream(&mut |_| {})?,
+        "npm could not install {FOLDER}/package-lock.json"
+    );
+    std::fs::write(&stamp, wanted)?;
+    Ok(())
+}
+
+/// Node 18 or newer, and npm.
+fn node_is_there() -> bool {
+    let new = "process.exit(Number(process.versions.node.split('.')[0]) >= 18 ? 0 : 1)";
+    Part::program(Path::new("node")).args(["-e", new]).quiet()
+        && Part::program(Path::new("npm")).arg("--version").quiet()
+}
+
+/// The system's packages for both, where they are missing.
+fn install_node() -> anyhow::Result<()> {
+    if node_is_there() {
+        return Ok(());
+    }
+    let apt = Path::new("apt-get");
+    if Part::program(apt).arg("--version").quiet() {
+        say::step("installing the system packages nodejs and npm");
+        Part::program(apt).arg("update").quiet();
+        Part::program(apt)
+            .args(["install", "--yes", "nodejs", "npm"])
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stream(&mut |_| {})?;
+    }
+    ensure!(
+        node_is_there(),
+        "the MCP client of the peer tests needs Node 18 or newer with npm; install them"
+    );
+    Ok(())
+}
