@@ -69,6 +69,32 @@ async fn a_wait_ends_with_what_it_waits_for_and_not_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_end_answers_everybody_who_waits_for_it() {
+    let plane = TestPlane::start().await;
+    let agent = FakeAgent::start(&plane, "a").await;
+    let mcp = Mcp::of(&plane);
+    let root = mcp
+        .tool("execute_reasoner", json!({"target": "a.gate"}))
+        .await
+        .ok();
+    agent.until_seen(1).await;
+    let waiting: Vec<_> = (0..200)
+        .map(|n| {
+            let mcp = Mcp::of(&plane);
+            let ids = [&root["run_id"], &root["execution_id"]];
+            let wait = json!({"id": ids[n % 2], "wait_seconds": 60});
+            tokio::spawn(async move { mcp.tool("wait_run", wait).await.ok() })
+        })
+        .collect();
+    until_waiting(&plane, 200).await;
+    agent.open_gate();
+    for one in waiting {
+        assert_eq!(one.await.unwrap()["execution"]["result"], "through");
+    }
+    until_waiting(&plane, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wait_that_runs_out_says_that_it_goes_on() {
     let plane = TestPlane::start().await;
     let _agent = FakeAgent::start(&plane, "a").await;
