@@ -4,8 +4,8 @@ pub(crate) mod agent;
 pub(crate) mod client;
 pub(crate) mod nested;
 pub(crate) mod plane;
-pub(crate) mod receiver;
 pub(crate) mod raw;
+pub(crate) mod receiver;
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 pub(crate) use agent::FakeAgent;
 pub(crate) use client::{Answer, Client};
 pub(crate) use plane::TestPlane;
-pub(crate) use receiver::Receiver;
 pub(crate) use raw::RawAgent;
+pub(crate) use receiver::Receiver;
 
 /// Asks again and again until there is an answer, for at most 20 seconds.
 pub(crate) async fn eventually<T, F>(what: &str, mut ask: impl FnMut() -> F) -> T
