@@ -19,6 +19,7 @@ use crate::driver::DriverHandle;
 use crate::duties::Duties;
 use crate::feed::EventFeed;
 use crate::followers::Followers;
+use crate::growth::Growth;
 use crate::identity::Identities;
 use crate::inputs::Schemas;
 use crate::logs::LogSink;
@@ -89,6 +90,8 @@ pub struct AppState {
     pub logs: LogSink,
     /// Who is told of ends.
     pub webhooks: Webhooks,
+    /// How fast the store grows.
+    pub growth: Growth,
     /// What is counted.
     pub meters: Meters,
 }

@@ -16,6 +16,10 @@ use crate::health::duty;
 const RETENTION: Duration = Duration::from_secs(60);
 /// Rows of one pass.
 const RETIRED_MAX: usize = 2_000;
+/// How long one run of retention goes on at most.
+const AT_IT_MAX: Duration = Duration::from_secs(20);
+/// Executions that go for want of room before it is measured again.
+const EARLY_MAX: usize = 200;
 /// How often left-over payloads are looked for, and how old one must be.
 const LEFTOVERS: Duration = Duration::from_secs(600);
 /// Left-overs of one pass.
@@ -30,14 +34,12 @@ const INSTANCES_KEPT: Duration = Duration::from_secs(7 * 86_400);
 /// Starts them.
 pub(crate) fn start(app: &App) {
     duty::start(app, "retention", RETENTION, |app| async move {
-        let cut = cut(&app.config, app.clock.now());
-        let retire =
-            move |stores: &muster_store::Stores| stores.decisions.retire(&cut, RETIRED_MAX);
-        let rows = app
-            .blocking(retire)
-            .await
-            .map_err(|error| error.to_string())?;
-        Ok(format!("{rows} rows"))
+        let rows = retire(&app).await.map_err(|error| error.to_string())?;
+        let early = make_room(&app).await.map_err(|error| error.to_string())?;
+        Ok(match early {
+            0 => format!("{rows} rows"),
+            early => format!("{rows} rows, {early} before their time for retention.max_store"),
+        })
     });
     duty::start(app, "leftovers", LEFTOVERS, |app| async move {
         let before = app.clock.now() - LEFTOVERS;
@@ -61,6 +63,8 @@ pub(crate) fn start(app: &App) {
                 return Ok("no disk".to_owned());
             };
             let reserve = reserve(&app.config, sizes.disk);
+            app.growth
+                .sample(app.clock.now(), crate::growth::used(&sizes));
             let is_full = free < reserve;
             if full.swap(is_full, Ordering::AcqRel) != is_full {
                 tracing::warn!(free, reserve, full = is_full, "room on the disk changed");
@@ -71,8 +75,60 @@ pub(crate) fn start(app: &App) {
     });
 }
 
+/// Removes what is too old, pass by pass, for at most some seconds.
+async fn retire(app: &App) -> StoreResult<u64> {
+    let began = std::time::Instant::now();
+    let mut all = 0;
+    loop {
+        let cut = cut(&app.config, app.clock.now());
+        let pass = move |stores: &muster_store::Stores| stores.decisions.retire(&cut, RETIRED_MAX);
+        let rows = app.blocking(pass).await?;
+        all += rows;
+        if rows < RETIRED_MAX as u64 || began.elapsed() > AT_IT_MAX || app.stop.is_cancelled() {
+            return Ok(all);
+        }
+    }
+}
+
+impl App {
+    /// Removes the oldest finished runs while the store is larger than it may be; how many rows.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn make_room(&self) -> StoreResult<u64> {
+        make_room(self).await
+    }
+}
+
+async fn make_room(app: &App) -> StoreResult<u64> {
+    let Some(max) = app.config.retention.max_store else {
+        return Ok(0);
+    };
+    let began = std::time::Instant::now();
+    let mut all = 0;
+    loop {
+        let sizes = app.blocking(|stores| stores.decisions.sizes()).await?;
+        let over = crate::growth::used(&sizes) > max.0;
+        if !over || began.elapsed() > AT_IT_MAX || app.stop.is_cancelled() {
+            return Ok(all);
+        }
+        let rows = app
+            .blocking(|stores| stores.decisions.retire_oldest(EARLY_MAX))
+            .await?;
+        if rows == 0 {
+            tracing::warn!(
+                bytes = crate::growth::used(&sizes),
+                max = max.0,
+                "the store is larger than retention.max_store, and no finished run is left to go"
+            );
+            return Ok(all);
+        }
+        all += rows;
+    }
+}
+
 /// Below how many free bytes new work is refused.
-fn reserve(config: &Config, disk: Option<u64>) -> u64 {
+pub(crate) fn reserve(config: &Config, disk: Option<u64>) -> u64 {
     match config.store.min_free {
         Some(size) => size.0,
         None => disk.map_or(MIN_FREE, |disk| (disk / 20).min(MIN_FREE)),
@@ -84,7 +140,10 @@ fn cut(config: &Config, now: Timestamp) -> Retention {
     let kept = &config.retention;
     Retention {
         executions_before: now - kept.executions.0,
+        payloads_before: now - kept.payloads.0.unwrap_or(kept.executions.0),
         events_before: now - kept.events.0,
+        memory_events_before: now - kept.memory_events.0,
+        webhooks_before: now - kept.webhooks.0,
         keys_before: now - kept.idempotency.0,
         logs_before: now - kept.logs.0,
         audit_before: now - kept.audit.0,

@@ -280,18 +280,26 @@ impl Default for WebhookRules {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
-    /// Finished executions with their inputs and results, by whole runs.
+    /// Finished executions with their inputs, results, notes and approvals, by whole runs.
     pub executions: Span,
-    /// Log lines and notes.
+    /// Inputs and results alone, when they are to go before their executions; off: with them.
+    pub payloads: SpanOrOff,
+    /// Log lines.
     pub logs: Span,
     /// The event stream.
     pub events: Span,
+    /// The change feed of agents' memory.
+    pub memory_events: Span,
+    /// Messages for webhooks that were delivered or given up.
+    pub webhooks: Span,
     /// Idempotency keys.
     pub idempotency: Span,
     /// What people and keys did.
     pub audit: Span,
     /// What was set aside as unreadable.
     pub quarantine: Span,
+    /// When the store holds more than this, the oldest finished runs go before their time.
+    pub max_store: Option<Size>,
 }
 
 impl Default for Retention {
@@ -299,11 +307,15 @@ impl Default for Retention {
         const DAY: u64 = 86_400;
         Self {
             executions: Span::seconds(30 * DAY),
+            payloads: SpanOrOff::OFF,
             logs: Span::seconds(3 * DAY),
             events: Span::seconds(7 * DAY),
+            memory_events: Span::seconds(7 * DAY),
+            webhooks: Span::seconds(7 * DAY),
             idempotency: Span::seconds(DAY),
             audit: Span::seconds(90 * DAY),
             quarantine: Span::seconds(30 * DAY),
+            max_store: None,
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod driver;
 pub mod duties;
 pub mod feed;
 pub mod followers;
+pub mod growth;
 pub mod health;
 pub mod identity;
 mod inputs;

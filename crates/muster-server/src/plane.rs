@@ -129,6 +129,7 @@ impl Plane {
             memory: Default::default(),
             logs: Default::default(),
             webhooks,
+            growth: Default::default(),
             meters: crate::meters::Meters::new(config.origin.0),
         });
         let dispatcher = dispatcher(&app);

@@ -78,7 +78,8 @@ impl StoreError {
     /// Whether trying the same again may help: busy or full, not broken or refused.
     pub fn is_passing(&self) -> bool {
         match self {
-            StoreError::Full => true,
+            // Whoever mounts it for writing again, or makes room, saves what waits.
+            StoreError::Full | StoreError::ReadOnly(_) => true,
             StoreError::Sqlite { source, .. } => matches!(
                 source.sqlite_error_code(),
                 Some(
@@ -97,7 +98,6 @@ impl StoreError {
             | StoreError::Conflict(_)
             | StoreError::OldSqlite(_)
             | StoreError::Unreadable(_)
-            | StoreError::ReadOnly(_)
             | StoreError::TooManyUnreadable(_)
             | StoreError::Stopped => false,
         }

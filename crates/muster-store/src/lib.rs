@@ -17,6 +17,7 @@ pub mod outbox;
 pub mod question;
 pub mod sqlite;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -26,7 +27,7 @@ use muster_engine::row::{
     Snapshot,
 };
 use muster_engine::{Write, event::Known};
-use muster_wire::{AgentId, ExecutionId, RunId, Timestamp};
+use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
 
 pub use annex::Annex;
 pub use error::{StoreError, StoreResult};
@@ -266,6 +267,26 @@ pub trait Store: Outbox + Send + Sync + 'static {
     /// When the store cannot be written.
     fn retire(&self, cut: &Retention, limit: usize) -> StoreResult<u64>;
 
+    /// Removes the oldest runs that ended, whatever their age: at most so many executions.
+    /// Returns how many rows went; 0 when nothing can go.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn retire_oldest(&self, limit: usize) -> StoreResult<u64>;
+
+    /// Copies the store into a directory that has none yet, while it is in use. The copy knows
+    /// that it is one: a plane that is started on it begins in hold.
+    ///
+    /// # Errors
+    /// When there is a store already, or it cannot be written.
+    fn backup(&self, dir: &Path) -> StoreResult<()>;
+
+    /// How many executions are open, by status.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn open_counts(&self) -> StoreResult<Vec<(Status, u64)>>;
+
     /// Sizes in bytes by kind, and the room left on the disk.
     ///
     /// # Errors
@@ -276,10 +297,17 @@ pub trait Store: Outbox + Send + Sync + 'static {
 /// Up to which moment each kind is kept; what is older goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Whole runs without an open member that ended before.
+    /// Whole runs without an open member that ended before, and that no younger run names as the
+    /// one it takes over from.
     pub executions_before: Timestamp,
+    /// Payloads of executions that ended before; the executions stay.
+    pub payloads_before: Timestamp,
     /// Events before.
     pub events_before: Timestamp,
+    /// Changes of agents' memory before.
+    pub memory_events_before: Timestamp,
+    /// Messages for webhooks that were delivered or given up before.
+    pub webhooks_before: Timestamp,
     /// Idempotency keys before.
     pub keys_before: Timestamp,
     /// Log lines before.

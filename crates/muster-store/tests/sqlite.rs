@@ -7,11 +7,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_engine::Write;
 use muster_engine::row::PayloadKind;
+use muster_store::annex::MemoryScope;
 use muster_store::{
-    Annex, Commit, CommitEnd, ExecutionFilter, LeaseId, Options, Page, SqliteStore, Store,
+    Annex, Commit, CommitEnd, ExecutionFilter, LeaseId, Options, Outbox, Page, SqliteStore, Store,
     StoreError,
 };
-use muster_wire::{ExecutionId, Timestamp};
+use muster_wire::{ExecutionId, Status, Timestamp};
 
 #[path = "conformance/support.rs"]
 #[allow(dead_code)]
@@ -421,4 +422,147 @@ fn commits_and_changes_of_keys_from_many_threads_do_not_disturb_each_other() {
         }
     });
     assert_eq!(store.restore().unwrap().snapshot.queues[0].count, 100);
+}
+
+/// A data directory as the first format had it: made by a build of that time, written down as
+/// SQL.
+fn golden(dir: &Path) {
+    for (file, sql) in [
+        (
+            "decisions.db",
+            include_str!("golden/format-1/decisions.sql"),
+        ),
+        ("payloads.db", include_str!("golden/format-1/payloads.sql")),
+        ("logs.db", include_str!("golden/format-1/logs.sql")),
+    ] {
+        let conn = rusqlite::Connection::open(dir.join(file)).unwrap();
+        conn.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;")
+            .unwrap();
+        conn.execute_batch(sql).unwrap();
+    }
+}
+
+#[test]
+fn a_store_of_the_first_format_opens_with_everything_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    golden(dir.path());
+    for pass in 0..2 {
+        let store = open(dir.path()).unwrap();
+        assert_eq!(store.about().format, muster_store::FORMAT);
+        assert!(
+            store.about().suspicious.is_some(),
+            "its file is another one"
+        );
+        let restored = store.restore().unwrap();
+        assert!(restored.set_aside.is_empty(), "{:?}", restored.set_aside);
+        let snapshot = restored.snapshot;
+        assert_eq!(snapshot.agents.len(), 1);
+        assert!(snapshot.agents[0].held);
+        assert_eq!(snapshot.instances.len(), 1);
+        assert_eq!(snapshot.open.len(), 1);
+        assert_eq!(snapshot.open[0].row.run.as_str(), "run_open");
+        assert!(snapshot.open[0].attempt.is_some());
+        assert_eq!(
+            snapshot.queues.iter().map(|queue| queue.count).sum::<u64>(),
+            1
+        );
+        let all = store
+            .executions(
+                &ExecutionFilter::default(),
+                &Page {
+                    after: None,
+                    limit: 10,
+                },
+            )
+            .unwrap();
+        assert_eq!(all.len(), 5);
+        assert!(
+            all.iter()
+                .all(|row| row.links.is_none() && row.wait.is_none())
+        );
+        let of = |run: &str| all.iter().find(|row| row.run.as_str() == run).unwrap();
+        assert_eq!(of("run_gold").status, Status::Succeeded);
+        assert_eq!(of("run_gold2").status, Status::Failed);
+        let result = store
+            .payload(&of("run_gold").id, PayloadKind::Result)
+            .unwrap();
+        assert_eq!(&result.unwrap().0[..], b"{\"n\":1}");
+        let large = all
+            .iter()
+            .find(|row| row.result_size == Some(70_002))
+            .unwrap();
+        let result = store.payload(&large.id, PayloadKind::Result).unwrap();
+        assert_eq!(result.unwrap().len(), 70_002);
+        assert_eq!(
+            store.events(0, 1_000).unwrap().len() as u64,
+            store.last_seq().unwrap()
+        );
+        let scope = MemoryScope {
+            scope: "global".into(),
+            id: "global".into(),
+        };
+        let value = store.memory_get(&[scope], "k").unwrap().unwrap();
+        assert_eq!(&value.data[..], b"{\"v\":1}");
+        // What the first format had no place for has one now.
+        assert_eq!(store.delivery_counts().unwrap().pending, 0);
+        if pass == 0 {
+            continue;
+        }
+        let hand = Hand::on(&store);
+        hand.insert(&support::row(
+            &format!("new-{}", store.last_seq().unwrap()),
+            1,
+        ));
+        hand.commit(vec![support::say(support::event(
+            muster_engine::row::EventKind::PlaneStarted,
+            1,
+        ))]);
+    }
+}
+
+#[test]
+fn room_that_retention_makes_is_given_back_to_the_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let hand = Hand::on(&store);
+    for n in 0..400 {
+        let id = format!("e{n}");
+        hand.commit(vec![
+            Write::InsertExecution(Arc::new(support::row(&id, n + 1))),
+            support::put(&id, PayloadKind::Input, &[b'x'; 20_000]),
+            support::ended(&id, Status::Succeeded, n + 2),
+        ]);
+    }
+    let size = || {
+        std::fs::metadata(dir.path().join("decisions.db"))
+            .unwrap()
+            .len()
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let wait_for = |what: &str, holds: &dyn Fn() -> bool| {
+        while !holds() {
+            assert!(std::time::Instant::now() < until, "{what}: {}", size());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    wait_for("the log is moved into the file", &|| size() > 7_000_000);
+    let start = Timestamp(i64::MIN);
+    let cut = muster_store::Retention {
+        executions_before: Timestamp::NEVER,
+        payloads_before: start,
+        events_before: start,
+        memory_events_before: start,
+        webhooks_before: start,
+        keys_before: start,
+        logs_before: start,
+        audit_before: start,
+        quarantine_before: start,
+        instances_before: start,
+    };
+    while store.retire(&cut, 500).unwrap() > 0 {}
+    hand.commit(vec![support::say(support::event(
+        muster_engine::row::EventKind::PlaneStarted,
+        1,
+    ))]);
+    wait_for("the file is small again", &|| size() < 1_000_000);
 }

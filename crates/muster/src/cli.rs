@@ -103,6 +103,19 @@ pub(crate) enum Command {
     /// What was set aside because it could not be read or decided.
     #[command(after_help = "Examples:\n  muster quarantine list\n  muster quarantine show 12")]
     Quarantine(Quarantine),
+    /// Messages for webhooks: what waits, what was given up; and sending it again.
+    #[command(
+        after_help = "Examples:\n  muster webhooks list --state dead\n  muster webhooks show msg_AbC\n  muster webhooks redrive --all"
+    )]
+    Webhooks(Webhooks),
+    /// Copies a plane's store while it runs.
+    #[command(after_help = "Example:\n  muster backup /var/backups/muster-2026-01-31")]
+    Backup(Backup),
+    /// Puts a copy where a plane can start on it; that one begins in hold.
+    #[command(
+        after_help = "Example:\n  muster restore /var/backups/muster-2026-01-31 --data ~/.muster\n  muster server --data ~/.muster\n  muster unhold"
+    )]
+    Restore(Restore),
     /// Checks the plane and this machine.
     #[command(
         after_help = "Examples:\n  muster doctor\n  muster doctor --server http://10.0.0.5:8080"
@@ -375,6 +388,59 @@ pub(crate) enum QuarantineCommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Webhooks {
+    #[command(subcommand)]
+    pub(crate) command: WebhooksCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WebhooksCommand {
+    /// Messages, newest first.
+    List {
+        /// Only these: pending, delivered or dead.
+        #[arg(long)]
+        state: Option<String>,
+        /// Only of this execution.
+        #[arg(long)]
+        execution: Option<String>,
+        /// How many.
+        #[arg(long)]
+        limit: Option<u32>,
+    },
+    /// One message.
+    Show {
+        /// Its id.
+        id: String,
+    },
+    /// Sends again what was given up.
+    Redrive {
+        /// Its id.
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<String>,
+        /// Everything that was given up.
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// Where to, on the plane's machine; must hold no store.
+    pub(crate) directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The copy.
+    pub(crate) from: PathBuf,
+    /// Where to; must hold no store.
+    #[arg(long)]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) asks: AsksNobody,
 }
 
 #[derive(Debug, Args)]

@@ -49,8 +49,8 @@ struct Wanted {
     after: Option<String>,
     /// The same as `cursor`.
     from: Option<String>,
-    /// Only these kinds by their first word, comma-separated: `execution`, `run`, `instance`,
-    /// `hold`, `plane`.
+    /// Only these kinds by their first word, comma-separated: `execution`, `approval`, `run`,
+    /// `instance`, `agent`, `llm`, `hold`, `plane`. With `kind` beside it, those as well.
     topics: Option<String>,
     /// Only these kinds, comma-separated: `execution.failed`, …
     kind: Option<String>,
@@ -74,9 +74,12 @@ pub(crate) struct EventShown {
     /// What: `execution.queued`, `execution.started`, `execution.absorbed`,
     /// `execution.resent`, `execution.succeeded`, `execution.failed`, `execution.cancelled`,
     /// `execution.timed_out`, `execution.late_outcome`, `execution.cancel_receipt`,
-    /// `run.cancelled`, `instance.registered`, `instance.moved`, `instance.goodbye`, `instance.degraded`,
-    /// `instance.active`, `instance.down`, `instance.restarting`,
-    /// `instance.unreachable_callback`, `instance.gone`, `hold.changed`, `plane.started`,
+    /// `execution.waiting`, `execution.continued`, `execution.paused`, `execution.resumed`,
+    /// `execution.restarted`, `approval.requested`, `approval.decided`, `approval.told`,
+    /// `run.cancelled`, `run.paused`, `run.resumed`, `instance.registered`, `instance.moved`,
+    /// `instance.goodbye`, `instance.degraded`, `instance.active`, `instance.down`,
+    /// `instance.restarting`, `instance.unreachable_callback`, `instance.gone`,
+    /// `agent.tags_changed`, `llm.circuit_changed`, `hold.changed`, `plane.started`,
     /// `plane.draining`. A newer plane may know more.
     kind: &'static str,
     /// The execution it is about.
@@ -359,6 +362,18 @@ async fn page(
     .await
 }
 
+/// The first words of all kinds.
+fn all_topics() -> Vec<&'static str> {
+    let mut topics: Vec<&str> = Vec::new();
+    for kind in EventKind::ALL {
+        let topic = kind.word().split('.').next().unwrap_or_default();
+        if !topics.contains(&topic) {
+            topics.push(topic);
+        }
+    }
+    topics
+}
+
 /// Which events fit.
 #[derive(Debug, Clone, Default)]
 struct Filter {
@@ -376,9 +391,10 @@ impl Filter {
             let before = kinds.len();
             kinds.extend(EventKind::ALL.iter().copied().filter(of_topic));
             if kinds.len() == before {
-                return Err(Problem::validation(
-                    "topics are execution, run, instance, hold and plane",
-                ));
+                return Err(Problem::validation(format!(
+                    "topics are {}",
+                    all_topics().join(", ")
+                )));
             }
         }
         for word in words(wanted.kind.as_deref()) {
@@ -429,4 +445,29 @@ fn words(text: Option<&str>) -> impl Iterator<Item = &str> {
         .split(',')
         .map(str::trim)
         .filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod shown {
+    use super::*;
+
+    #[test]
+    fn the_document_names_every_kind_and_every_topic() {
+        let document = crate::api::document();
+        let kinds =
+            document["components"]["schemas"]["EventShown"]["properties"]["kind"]["description"]
+                .as_str()
+                .unwrap();
+        for kind in EventKind::ALL {
+            assert!(
+                kinds.contains(&format!("`{}`", kind.word())),
+                "{}",
+                kind.word()
+            );
+        }
+        let parameters = document["paths"]["/api/v1/events"]["get"]["parameters"].to_string();
+        for topic in all_topics() {
+            assert!(parameters.contains(&format!("`{topic}`")), "{topic}");
+        }
+    }
 }

@@ -148,6 +148,16 @@ pub(super) struct StoreShown {
     /// Size of its disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     disk_bytes: Option<u64>,
+    /// Below so many free bytes new work is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reserve_bytes: Option<u64>,
+    /// By how much it grows in a day, as of the last days; absent while too little is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    growth_bytes_per_day: Option<i64>,
+    /// After how many days new work would be refused, or the oldest runs would go for
+    /// `retention.max_store`; absent when it does not grow or too little is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    days_until_full: Option<f64>,
 }
 
 /// A duty.
@@ -269,6 +279,23 @@ async fn store(app: &App, problems: &mut Vec<String>) -> (StoreShown, usize) {
     if let Some(why) = &about.suspicious {
         problems.push(format!("the store is suspicious: {why}"));
     }
+    let used = crate::growth::used(&sizes);
+    let growth = app.growth.a_day(app.clock.now(), used);
+    let reserve = sizes
+        .disk
+        .map(|disk| crate::chores::reserve(&app.config, Some(disk)));
+    let room = sizes
+        .free
+        .map(|free| free.saturating_sub(reserve.unwrap_or(0)));
+    let below_max = app
+        .config
+        .retention
+        .max_store
+        .map(|max| max.0.saturating_sub(used));
+    let room = room.into_iter().chain(below_max).min();
+    if room == Some(0) && below_max != Some(0) {
+        problems.push("the disk is full up to its reserve: new work is refused".to_owned());
+    }
     let shown = StoreShown {
         kind: about.kind,
         place: about.place,
@@ -277,6 +304,11 @@ async fn store(app: &App, problems: &mut Vec<String>) -> (StoreShown, usize) {
         bytes: sizes.kinds.into_iter().collect(),
         free_bytes: sizes.free,
         disk_bytes: sizes.disk,
+        reserve_bytes: reserve,
+        growth_bytes_per_day: growth,
+        days_until_full: room
+            .zip(growth)
+            .and_then(|(room, growth)| crate::growth::days_until(room, growth)),
     };
     (shown, quarantined)
 }

@@ -6,6 +6,7 @@ pub mod caller;
 pub mod problem;
 
 mod audit;
+mod backup;
 mod batch_status;
 pub(crate) mod call;
 mod callbacks;
@@ -82,6 +83,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(audit::routes())
         .merge(hold::routes())
         .merge(quarantine::routes())
+        .merge(backup::routes())
         .merge(webhooks::routes())
         .merge(openapi::routes())
         .merge(memory::routes())

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use muster_engine::row::PayloadKind;
+use muster_wire::ExecutionId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -29,6 +30,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         (status = 200, description = "The payload", body = serde_json::Value),
         (status = 206, description = "The range that was asked for"),
         (status = 404, description = "No such execution, or it has no such payload"),
+        (status = 410, description = "It was there and was removed by retention.payloads"),
         (status = 416, description = "The range is beyond its end"),
     )
 )]
@@ -54,12 +56,27 @@ async fn payload(
             Ok((row, payload))
         })
         .await?;
-    if row.is_none_or(|row| !caller.sees(&row.principal)) {
-        return Err(show::unknown_execution(&execution));
+    let row = row
+        .filter(|row| caller.sees(&row.principal))
+        .ok_or_else(|| show::unknown_execution(&execution))?;
+    match payload {
+        Some(payload) => Ok(part(&headers, payload.0)),
+        None if show::had(&row, kind) => Err(gone(&execution, kind)),
+        None => Err(Problem::not_found(format!(
+            "{execution} has no {}",
+            kind.word()
+        ))),
     }
-    let payload =
-        payload.ok_or_else(|| Problem::not_found(format!("{execution} has no {}", kind.word())))?;
-    Ok(part(&headers, payload.0))
+}
+
+/// 410: its row says that it was there.
+fn gone(execution: &ExecutionId, kind: PayloadKind) -> Problem {
+    let mut problem = Problem::not_found(format!(
+        "the {} of {execution} was removed by retention.payloads; the execution itself is kept longer",
+        kind.word()
+    ));
+    problem.status = StatusCode::GONE;
+    problem
 }
 
 fn kind_of(word: &str) -> Result<PayloadKind, Problem> {

@@ -98,6 +98,10 @@ pub(crate) fn whole_with(
     if view.row.status.is_terminal() {
         writer.raw("result", result);
     }
+    if view.row.status.is_terminal() && view.result.is_none() && had(&view.row, PayloadKind::Result)
+    {
+        writer.flag("result_removed", true);
+    }
     if let Some(details) = &view.details {
         writer.raw("error_details", &details.0);
     }
@@ -171,6 +175,15 @@ fn row(writer: &mut Writer, row: &ExecutionRow) {
         writer.text("late_outcome", late.word());
     }
     writer.flag("webhook_registered", has_webhook(row));
+}
+
+/// Whether an execution that ended has had this payload, by its row. Of details no row knows.
+pub(crate) fn had(row: &ExecutionRow, kind: PayloadKind) -> bool {
+    match kind {
+        PayloadKind::Input => row.status.is_terminal() && row.input_size > 0,
+        PayloadKind::Result => row.result_size.is_some(),
+        PayloadKind::ErrorDetails | PayloadKind::Late => false,
+    }
 }
 
 /// Whether somebody is told of its end.

@@ -79,6 +79,7 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/tags", Read),
     rule("POST", "/api/v1/tags/{agent}/approve", Admin),
     rule("POST", "/api/v1/tags/{agent}/reject", Admin),
+    rule("POST", "/api/v1/backup", Admin),
     // Agents.
     rule("POST", "/api/v1/nodes", Agent),
     rule("POST", "/api/v1/nodes/register", Agent),

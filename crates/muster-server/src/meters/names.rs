@@ -65,6 +65,7 @@ metrics! {
     LAST_SEQ = "muster_event_sequence" Gauge [] "Number of the last committed event.";
     RESTORED = "muster_engine_restored_total" Counter [] "Times the engine was rebuilt while running.";
     QUARANTINED = "muster_quarantined_total" Counter [] "Events set aside since the start.";
+    OPEN = "muster_executions_open" Gauge ["status"] "Executions that have not ended.";
     AGENTS = "muster_agents" Gauge ["state"] "Agents by the state of their best instance.";
     AGENT_RUNNING = "muster_agent_slots_held" Gauge ["agent"] "Slots held.";
     AGENT_CAP = "muster_agent_slots_cap" Gauge ["agent"] "The cap, where there is one.";

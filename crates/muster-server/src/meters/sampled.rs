@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_engine::effect::{AgentState, Reply};
 use muster_engine::event::{Event, Question};
-use muster_wire::Timestamp;
+use muster_wire::{Status, Timestamp};
 
 use super::{Text, names, process};
 use crate::app::App;
@@ -141,6 +141,20 @@ async fn webhooks_into(text: &mut Text, app: &App, now: Timestamp) {
     let Ok(Ok(counts)) = tokio::time::timeout(PATIENCE, read).await else {
         return;
     };
+    let read = app.blocking(|stores| stores.decisions.open_counts());
+    if let Ok(Ok(open)) = tokio::time::timeout(PATIENCE, read).await {
+        // None of a status is a zero that is known.
+        let known = [
+            Status::Queued,
+            Status::Running,
+            Status::Waiting,
+            Status::Paused,
+        ];
+        let of = |status: Status| open.iter().find(|(word, _)| *word == status);
+        let series =
+            known.map(|status| (status.word(), of(status).map_or(0.0, |(_, n)| *n as f64)));
+        text.family(names::OPEN, "status", series);
+    }
     text.number(names::WEBHOOKS_PENDING, counts.pending as f64);
     text.number(names::WEBHOOKS_DEAD, counts.dead as f64);
     let age = counts

@@ -18,6 +18,7 @@ mod nodes;
 mod races;
 mod restart;
 mod restart_lane;
+mod retention;
 mod runs;
 mod shutdown;
 mod webhooks;

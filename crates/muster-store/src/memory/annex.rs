@@ -57,7 +57,8 @@ impl Beside {
         });
         gone += old;
         let newest = self.changes.last().map_or(0, |change| change.seq);
-        let old = |change: &&MemoryEvent| change.at < cut.events_before && change.seq < newest;
+        let old =
+            |change: &&MemoryEvent| change.at < cut.memory_events_before && change.seq < newest;
         let old = self.changes.iter().take(limit).take_while(old).count();
         self.changes.drain(..old);
         gone += old;

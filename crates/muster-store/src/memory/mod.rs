@@ -8,6 +8,8 @@ mod question;
 mod retire;
 mod state;
 
+use std::path::Path;
+
 use bytes::Bytes;
 use muster_engine::event::{Known, KnownTree, Submission};
 use muster_engine::replay;
@@ -382,6 +384,33 @@ impl Store for MemoryStore {
         let mut state = self.state.lock();
         let mut beside = self.beside.lock();
         Ok(retire::retire(&mut state, &mut beside, cut, limit))
+    }
+
+    fn retire_oldest(&self, limit: usize) -> StoreResult<u64> {
+        let mut state = self.state.lock();
+        let mut beside = self.beside.lock();
+        Ok(retire::oldest(&mut state, &mut beside, limit))
+    }
+
+    fn backup(&self, _dir: &Path) -> StoreResult<()> {
+        let text = "a store in memory has nothing to copy".to_owned();
+        Err(StoreError::Conflict(text))
+    }
+
+    fn open_counts(&self) -> StoreResult<Vec<(Status, u64)>> {
+        let state = self.state.lock();
+        let mut counts: Vec<(Status, u64)> = Vec::new();
+        for row in state
+            .executions
+            .values()
+            .filter(|row| !row.status.is_terminal())
+        {
+            match counts.iter_mut().find(|(status, _)| *status == row.status) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((row.status, 1)),
+            }
+        }
+        Ok(counts)
     }
 
     fn sizes(&self) -> StoreResult<StoreSizes> {

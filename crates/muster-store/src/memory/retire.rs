@@ -9,24 +9,12 @@ use crate::Retention;
 
 /// One bounded pass; how many rows went.
 pub(super) fn retire(state: &mut State, beside: &mut Beside, cut: &Retention, limit: usize) -> u64 {
-    let mut gone = 0;
-    let old: Vec<RunId> = state
-        .members
-        .keys()
-        .filter(|run| {
-            let mut members = state.run_members(run);
-            members.all(|row| row.ended_at.is_some_and(|at| at < cut.executions_before))
-        })
-        .take(limit)
-        .cloned()
-        .collect();
-    let mut room = limit.max(1);
-    for run in old {
-        if room == 0 {
-            break;
-        }
-        gone += retire_run(state, beside, &run, &mut room);
-    }
+    let mut gone = retire_runs(state, beside, cut.executions_before, limit);
+    gone += retire_payloads(state, cut.payloads_before, limit);
+    gone += removed(&mut state.outbox, limit, |message| {
+        let done = message.delivery.delivered_at.or(message.delivery.dead_at);
+        done.is_some_and(|at| at < cut.webhooks_before)
+    });
     let last = state.last_seq();
     let old: Vec<u64> = state
         .events
@@ -50,6 +38,65 @@ pub(super) fn retire(state: &mut State, beside: &mut Beside, cut: &Retention, li
         row.gone_at.is_some_and(|at| at < cut.instances_before)
     });
     gone + beside.retire(cut, limit)
+}
+
+/// Removes the oldest runs that ended.
+pub(super) fn oldest(state: &mut State, beside: &mut Beside, limit: usize) -> u64 {
+    retire_runs(state, beside, Timestamp::NEVER, limit)
+}
+
+fn retire_runs(state: &mut State, beside: &mut Beside, before: Timestamp, limit: usize) -> u64 {
+    let is_source = |run: &RunId| {
+        state
+            .runs
+            .values()
+            .any(|row| row.source.as_ref() == Some(run))
+    };
+    let mut old: Vec<(Timestamp, RunId)> = state
+        .members
+        .keys()
+        .filter(|run| {
+            let mut members = state.run_members(run);
+            members.all(|row| row.ended_at.is_some_and(|at| at < before)) && !is_source(run)
+        })
+        .filter_map(|run| Some((state.run_members(run).next()?.created_at, run.clone())))
+        .collect();
+    old.sort();
+    let mut room = limit.max(1);
+    let mut gone = 0;
+    for (_, run) in old {
+        if room == 0 {
+            break;
+        }
+        gone += retire_run(state, beside, &run, &mut room);
+    }
+    gone
+}
+
+fn retire_payloads(state: &mut State, before: Timestamp, limit: usize) -> u64 {
+    let old = |id: &ExecutionId| {
+        let ended = state.execution(id).and_then(|row| row.ended_at);
+        ended.is_some_and(|at| at < before)
+    };
+    let small: Vec<_> = state
+        .payloads
+        .keys()
+        .filter(|(id, _)| old(id))
+        .take(limit)
+        .cloned()
+        .collect();
+    let large: Vec<_> = state
+        .large
+        .keys()
+        .filter(|(id, _)| old(id))
+        .take(limit)
+        .cloned()
+        .collect();
+    small
+        .iter()
+        .for_each(|key| drop(state.payloads.remove(key)));
+    large.iter().for_each(|key| drop(state.large.remove(key)));
+    (small.len() + large.len()) as u64
 }
 
 fn removed<K: Ord + Clone, V>(
@@ -93,6 +140,7 @@ fn retire_run(state: &mut State, beside: &mut Beside, run: &RunId, room: &mut us
     }
     if !state.members.contains_key(run) {
         state.runs.remove(run);
+        state.approvals.retain(|_, approval| approval.run != *run);
         beside.forget_run(run);
     }
     gone

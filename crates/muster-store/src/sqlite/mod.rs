@@ -101,6 +101,10 @@ pub struct SqliteStore {
     logs: Writer,
     log_readers: Readers,
     retired_to: Mutex<retire::Cursor>,
+    /// The same for runs that go for want of room.
+    oldest_to: Mutex<retire::Cursor>,
+    /// Where the last pass over old payloads stopped.
+    payloads_to: Mutex<i64>,
     /// Last, because it holds the lock of the directory.
     upkeep: Upkeep,
 }

@@ -98,6 +98,8 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
         logs,
         log_readers,
         retired_to: Mutex::new(None),
+        oldest_to: Mutex::new(None),
+        payloads_to: Mutex::new(0),
     })
 }
 

@@ -3,6 +3,7 @@
 //! leaves a run that the next pass finishes, and never a payload without a run.
 
 use muster_wire::ExecutionId;
+use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
@@ -26,7 +27,10 @@ impl SqliteStore {
     /// One bounded pass; how many rows went.
     pub(super) fn retire_pass(&self, cut: &Retention, limit: usize) -> StoreResult<u64> {
         let limit = limit.max(1);
-        let mut gone = self.retire_runs(cut.executions_before.0, limit)?;
+        let mut gone = self.retire_some(&self.retired_to, cut.executions_before.0, limit)?;
+        if cut.payloads_before > cut.executions_before {
+            gone += self.retire_payloads(cut.payloads_before.0, limit)?;
+        }
         let rows = i64::try_from(limit).unwrap_or(i64::MAX);
         gone += self.retire_rows(
             // The newest event stays: it is where the sequence goes on.
@@ -65,7 +69,15 @@ impl SqliteStore {
             cut.instances_before.0,
             rows,
         )?;
-        gone += self.retire_memory_events(cut.events_before.0, rows)?;
+        for sql in [
+            "DELETE FROM webhook_outbox WHERE seq IN
+             (SELECT seq FROM webhook_outbox WHERE delivered_at < ?1 LIMIT ?2)",
+            "DELETE FROM webhook_outbox WHERE seq IN
+             (SELECT seq FROM webhook_outbox WHERE dead_at < ?1 LIMIT ?2)",
+        ] {
+            gone += self.retire_rows(sql, cut.webhooks_before.0, rows)?;
+        }
+        gone += self.retire_memory_events(cut.memory_events_before.0, rows)?;
         gone += self.retire_logs(cut.logs_before.0, rows)?;
         Ok(gone)
     }
@@ -106,14 +118,91 @@ impl SqliteStore {
         })
     }
 
-    fn retire_runs(&self, before: i64, limit: usize) -> StoreResult<u64> {
-        let cursor = self.retired_to.lock().clone();
+    /// Removes payloads of executions that ended before; their rows stay. Payloads lie in the
+    /// order of acceptance, so the walk ends at the first that is younger.
+    fn retire_payloads(&self, before: i64, limit: usize) -> StoreResult<u64> {
+        let mut to = self.payloads_to.lock();
+        let from = *to;
+        let (old, next) = self.decision_readers.read(|conn| {
+            let sql = "SELECT p.slot, e.id, e.created_at, e.ended_at FROM payloads p
+                       LEFT JOIN executions e ON e.n = p.owner
+                       WHERE p.slot > ?1 ORDER BY p.slot LIMIT ?2";
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let found = all(conn, sql, params![from, limit], |row| {
+                let mut from = Columns::of(row);
+                let slot = from.int()?;
+                Ok((
+                    slot,
+                    from.text_opt()?.is_some(),
+                    from.int_opt()?,
+                    from.int_opt()?,
+                ))
+            })?;
+            let whole = found.len() == usize::try_from(limit).unwrap_or(usize::MAX);
+            let mut old = Vec::new();
+            let mut next = 0;
+            for (slot, known, created, ended) in found {
+                if known && created.is_some_and(|at| at >= before) {
+                    return Ok((old, 0));
+                }
+                if ended.is_some_and(|at| at < before) {
+                    old.push(slot);
+                }
+                next = slot;
+            }
+            Ok((old, if whole { next } else { 0 }))
+        })?;
+        *to = next;
+        drop(to);
+        let mut gone = 0;
+        for some in old.chunks(AT_ONCE) {
+            gone += self.decisions.lock().transact("remove payloads", |conn| {
+                some.iter()
+                    .map(|slot| count(conn, "DELETE FROM payloads WHERE slot = ?1", [slot]))
+                    .sum::<StoreResult<u64>>()
+            })?;
+        }
+        Ok(gone + self.retire_large(before, limit)?)
+    }
+
+    fn retire_large(&self, before: i64, limit: usize) -> StoreResult<u64> {
+        let owners = self.payload_readers.with(|conn| {
+            let sql = "SELECT owner FROM payloads INDEXED BY payloads_settled
+                       WHERE settled = 1 AND chunk = 0 AND at < ?1 ORDER BY at LIMIT ?2";
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            all(conn, sql, params![before, limit], |row| {
+                Ok(ExecutionId::trusted(Columns::of(row).text()?))
+            })
+        })?;
+        let mut gone = 0;
+        for owner in owners {
+            let ended = self.decision_readers.with(|conn| {
+                let sql = "SELECT ended_at FROM executions WHERE id = ?1";
+                first(conn, sql, [owner.as_str()], |row| {
+                    Columns::of(row).int_opt()
+                })
+            })?;
+            if ended.flatten().is_some_and(|at| at < before) {
+                gone += self.delete_large(vec![(owner, None)])? as u64;
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Removes runs in the order of their acceptance, from where the last pass stopped.
+    pub(super) fn retire_some(
+        &self,
+        to: &Mutex<Cursor>,
+        before: i64,
+        limit: usize,
+    ) -> StoreResult<u64> {
+        let cursor = to.lock().clone();
         let (runs, examined) = self.decision_readers.read(|conn| {
             let old = old_runs(conn, before, cursor.as_ref(), limit)?;
             let examined = old.last().map(|run| run.at.clone());
             let mut ended = Vec::new();
             for run in old {
-                if all_ended(conn, &run.run, before)? {
+                if all_ended(conn, &run.run, before)? && !is_source(conn, &run.run)? {
                     ended.push(run.run);
                 }
             }
@@ -125,11 +214,11 @@ impl SqliteStore {
             gone += self.retire_run(&run, &mut room)?;
             if room == 0 {
                 // The next pass looks at these runs again.
-                *self.retired_to.lock() = cursor;
+                *to.lock() = cursor;
                 return Ok(gone);
             }
         }
-        *self.retired_to.lock() = examined;
+        *to.lock() = examined;
         Ok(gone)
     }
 
@@ -181,6 +270,7 @@ impl SqliteStore {
             {
                 count(conn, "DELETE FROM runs WHERE id = ?1", [run])?;
                 count(conn, "DELETE FROM credentials WHERE run = ?1", [run])?;
+                count(conn, "DELETE FROM approvals WHERE run = ?1", [run])?;
             }
             Ok(())
         })?;
@@ -222,6 +312,13 @@ fn all_ended(conn: &Connection, run: &str, before: i64) -> StoreResult<bool> {
         |_| Ok(()),
     )?;
     Ok(kept.is_none())
+}
+
+/// A younger run takes over from it.
+fn is_source(conn: &Connection, run: &str) -> StoreResult<bool> {
+    let sql = "SELECT 1 FROM runs INDEXED BY runs_source
+               WHERE source = ?1 AND source IS NOT NULL LIMIT 1";
+    Ok(first(conn, sql, [run], |_| Ok(()))?.is_some())
 }
 
 fn forget_logs(conn: &Connection, id: &ExecutionId) -> StoreResult<u64> {

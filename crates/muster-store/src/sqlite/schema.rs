@@ -155,6 +155,7 @@ CREATE TABLE approvals (
 ) WITHOUT ROWID;
 CREATE INDEX approvals_request ON approvals (request);
 CREATE INDEX approvals_time ON approvals (requested_at, execution);
+CREATE INDEX approvals_run ON approvals (run);
 -- Pending, or decided and not told.
 CREATE INDEX approvals_open ON approvals (expires_at)
     WHERE decided_at IS NULL OR (told IS NULL AND decision IS NOT NULL);
@@ -178,7 +179,8 @@ CREATE INDEX webhook_outbox_execution ON webhook_outbox (execution);
 ];
 
 /// Steps of the payload file: large payloads, and the agents' memory.
-pub(crate) const PAYLOADS: &[&str] = &[r"
+pub(crate) const PAYLOADS: &[&str] = &[
+    r"
 -- settled: an execution that has ended names it, so it is no leftover of a crash.
 CREATE TABLE payloads (
     owner TEXT NOT NULL, kind INTEGER NOT NULL, chunk INTEGER NOT NULL, bytes BLOB NOT NULL,
@@ -197,7 +199,12 @@ CREATE TABLE memory_events (
     scope_id TEXT NOT NULL, key TEXT NOT NULL, deleted INTEGER NOT NULL, data BLOB,
     previous BLOB, agent BLOB, actor BLOB, workflow BLOB
 );
-"];
+",
+    r"
+-- For the retention of payloads alone.
+CREATE INDEX payloads_settled ON payloads (at) WHERE settled = 1 AND chunk = 0;
+",
+];
 
 /// Steps of the log file: log lines and notes.
 pub(crate) const LOGS: &[&str] = &[r"

@@ -1,11 +1,13 @@
 //! The trait [`Store`], each method on the file it belongs to.
 
+use std::path::Path;
+
 use bytes::Bytes;
 use muster_engine::event::{Known, KnownTree, Submission};
 use muster_engine::row::{
     ApprovalRow, AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey,
 };
-use muster_wire::{AgentId, ExecutionId, RunId, Timestamp};
+use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
 use rusqlite::{Connection, params};
 
 use super::connection::failed;
@@ -214,6 +216,27 @@ impl Store for SqliteStore {
 
     fn retire(&self, cut: &Retention, limit: usize) -> StoreResult<u64> {
         self.retire_pass(cut, limit)
+    }
+
+    fn retire_oldest(&self, limit: usize) -> StoreResult<u64> {
+        self.retire_some(&self.oldest_to, i64::MAX, limit.max(1))
+    }
+
+    fn backup(&self, dir: &Path) -> StoreResult<()> {
+        self.backup_to(dir)
+    }
+
+    fn open_counts(&self) -> StoreResult<Vec<(Status, u64)>> {
+        self.decision_readers.read(|conn| {
+            // What is queued may be a million, and is counted already.
+            let sql = "SELECT 0, coalesce(sum(count), 0) FROM queue_counts
+                       UNION ALL SELECT status, count(*) FROM executions INDEXED BY executions_open
+                       WHERE status < 4 AND status > 0 GROUP BY status";
+            all(conn, sql, [], |row| {
+                let mut from = Columns::of(row);
+                Ok((from.code()?, from.number()?))
+            })
+        })
     }
 
     fn sizes(&self) -> StoreResult<StoreSizes> {

@@ -150,9 +150,14 @@ fn turn(
             std::thread::park_timeout(QUIET);
             continue;
         }
+        // A slice at a time, so that a commit that comes waits for one slice at most.
+        while let Some(decisions) = decisions.try_lock()
+            && give_back(&decisions.conn)
+            && told.commits.load(Ordering::Relaxed) == seen
+            && !told.stop.load(Ordering::Acquire)
+        {}
         if let Some(decisions) = decisions.try_lock() {
             checkpoint(&decisions.conn, "TRUNCATE");
-            give_back(&decisions.conn);
             keep_last(&decisions.conn, seen_here);
         }
         told.asleep.store(true, Ordering::Release);
@@ -178,10 +183,16 @@ fn checkpoint(conn: &Connection, mode: &str) {
     }
 }
 
-/// Gives some free pages back to the disk.
-fn give_back(conn: &Connection) {
-    let freed = conn.execute_batch("PRAGMA incremental_vacuum(256)");
-    if let Err(error) = freed {
-        tracing::debug!(%error, "free pages could not be given back");
+/// Gives some free pages back to the disk; whether there are more.
+pub(super) fn give_back(conn: &Connection) -> bool {
+    let left = conn
+        .execute_batch("PRAGMA incremental_vacuum(256)")
+        .and_then(|()| conn.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0)));
+    match left {
+        Ok(left) => left > 0,
+        Err(error) => {
+            tracing::debug!(%error, "free pages could not be given back");
+            false
+        }
     }
 }

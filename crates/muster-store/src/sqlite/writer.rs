@@ -17,6 +17,8 @@ const INBOX: usize = 1024;
 const BATCH: usize = 512;
 /// After so much silence the log is moved into the file.
 const IDLE: Duration = Duration::from_millis(500);
+/// Between two slices of free pages that are given back.
+const BETWEEN: Duration = Duration::from_millis(2);
 
 /// A running writer. Dropping it finishes what waits.
 pub(crate) struct Writer {
@@ -110,14 +112,19 @@ impl Drop for Writer {
 }
 
 fn turn(conn: &Connection, waiting: &Receiver<Box<dyn Piece>>) {
-    let mut dirty = false;
+    let (mut dirty, mut wait) = (false, IDLE);
     loop {
         let first = if dirty {
-            match waiting.recv_timeout(IDLE) {
+            match waiting.recv_timeout(wait) {
                 Ok(piece) => piece,
                 Err(RecvTimeoutError::Timeout) => {
+                    // A slice at a time: what comes meanwhile waits for one slice at most.
+                    if super::upkeep::give_back(conn) {
+                        wait = BETWEEN;
+                        continue;
+                    }
                     checkpoint(conn);
-                    dirty = false;
+                    (dirty, wait) = (false, IDLE);
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -131,7 +138,7 @@ fn turn(conn: &Connection, waiting: &Receiver<Box<dyn Piece>>) {
         let mut batch = vec![first];
         batch.extend(waiting.try_iter().take(BATCH - 1));
         group(conn, batch);
-        dirty = true;
+        (dirty, wait) = (true, IDLE);
     }
 }
 
@@ -188,8 +195,7 @@ fn copy(error: &rusqlite::Error) -> rusqlite::Error {
 
 fn checkpoint(conn: &Connection) {
     let done = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    let freed = conn.execute_batch("PRAGMA incremental_vacuum(256)");
-    if let Err(error) = done.and(freed) {
+    if let Err(error) = done {
         tracing::debug!(%error, "the store's log could not be moved into its file");
     }
 }

@@ -15,7 +15,10 @@ fn nothing() -> Retention {
     let start = Timestamp(i64::MIN);
     Retention {
         executions_before: start,
+        payloads_before: start,
         events_before: start,
+        memory_events_before: start,
+        webhooks_before: start,
         keys_before: start,
         logs_before: start,
         audit_before: start,
@@ -217,12 +220,123 @@ source: None,
         assert_eq!(store.quarantine(10).unwrap().len(), 1);
         retire_all(store, &Retention { instances_before: ten, ..nothing() }, 100);
         assert_eq!(store.agents(None).unwrap()[0].instances.len(), 1);
-        retire_all(store, &Retention { events_before: ten, ..nothing() }, 100);
+        retire_all(store, &Retention { memory_events_before: ten, ..nothing() }, 100);
         let all = muster_store::annex::MemoryEventFilter { limit: 10, ..Default::default() };
         let seqs: Vec<u64> = store.memory_events(&all).unwrap().iter().map(|e| e.seq).collect();
         assert_eq!(seqs, [2]);
         assert_eq!(store.logs(&execution_id("e1"), 0, 10).unwrap().total, 1);
         retire_all(store, &Retention { logs_before: Timestamp::NEVER, ..nothing() }, 100);
         assert_eq!(store.logs(&execution_id("e1"), 0, 10).unwrap().total, 0);
+    }
+
+    fn payloads_go_alone_and_their_executions_stay(store) {
+        let hand = Hand::on(store);
+        for (id, at) in [("old", 1), ("open", 2), ("young", 3)] {
+            hand.insert(&row(id, at));
+            hand.commit(vec![put(id, PayloadKind::Input, b"{}"), put(id, PayloadKind::Result, b"1")]);
+            store.put_large(&execution_id(id), PayloadKind::ErrorDetails, Bytes::from(vec![b'1'; 70_000])).unwrap();
+        }
+        hand.commit(vec![ended("old", Status::Failed, 5)]);
+        hand.commit(vec![ended("young", Status::Failed, 50)]);
+        store.collect_leftovers(Timestamp::NEVER, 100).unwrap();
+        let cut = Retention { payloads_before: Timestamp(10), ..nothing() };
+        let has = |id: &str, kind| store.payload(&execution_id(id), kind).unwrap().is_some();
+        retire_all(store, &cut, 2);
+        assert!(!has("old", PayloadKind::Input) && !has("old", PayloadKind::Result));
+        for id in ["open", "young"] {
+            assert!(has(id, PayloadKind::Input) && has(id, PayloadKind::Result), "{id}");
+            assert!(has(id, PayloadKind::ErrorDetails), "{id}");
+        }
+        // The large ones go by when they were stored, and these were stored now.
+        let cut = Retention { payloads_before: Timestamp(i64::MAX - 1), ..nothing() };
+        retire_all(store, &cut, 100);
+        assert!(!has("old", PayloadKind::ErrorDetails) && !has("young", PayloadKind::Result));
+        assert!(has("open", PayloadKind::Input) && has("open", PayloadKind::ErrorDetails));
+        assert_eq!(walk(store, &ExecutionFilter::default(), 50).len(), 3);
+    }
+
+    fn a_run_that_a_younger_one_takes_over_from_stays_as_long_as_that_one(store) {
+        let hand = Hand::on(store);
+        let mark = |id: &str, source: Option<&str>| Write::PutRun(Box::new(RunRow {
+            id: run_id(&format!("run-of-{id}")),
+            root: execution_id(id),
+            cancelled_at: None,
+            cancelled_by: None,
+            paused_at: None,
+            paused_by: None,
+            source: source.map(|id| run_id(&format!("run-of-{id}"))),
+        }));
+        for (id, at) in [("source", 1), ("fork", 20)] {
+            hand.insert(&row(id, at));
+            hand.end(id, Status::Succeeded, at + 1);
+        }
+        hand.commit(vec![mark("fork", Some("source"))]);
+        retire_all(store, &Retention { executions_before: Timestamp(10), ..nothing() }, 10);
+        assert_eq!(walk(store, &ExecutionFilter::default(), 50).len(), 2);
+        retire_all(store, &Retention { executions_before: Timestamp(100), ..nothing() }, 10);
+        retire_all(store, &Retention { executions_before: Timestamp(100), ..nothing() }, 10);
+        assert!(walk(store, &ExecutionFilter::default(), 50).is_empty());
+    }
+
+    fn for_want_of_room_the_oldest_finished_go_first(store) {
+        let hand = Hand::on(store);
+        for (id, at) in [("e1", 1), ("e2", 2), ("e3", 3), ("e4", 4)] {
+            hand.insert(&row(id, at));
+            if id != "e2" {
+                hand.end(id, Status::Succeeded, 50);
+            }
+        }
+        let left = || walk(store, &ExecutionFilter::default(), 50);
+        assert!(store.retire_oldest(1).unwrap() > 0);
+        assert_eq!(left(), ["e4", "e3", "e2"]);
+        while left().len() > 2 {
+            store.retire_oldest(1).unwrap();
+        }
+        assert_eq!(left(), ["e4", "e2"]);
+        for _ in 0..5 {
+            store.retire_oldest(10).unwrap();
+        }
+        assert_eq!(left(), ["e2"], "what is open stays");
+        assert_eq!(store.retire_oldest(10).unwrap(), 0);
+    }
+
+    fn messages_and_approvals_go_in_their_time(store) {
+        let hand = Hand::on(store);
+        hand.insert(&row("e1", 1));
+        let approval = muster_engine::row::ApprovalRow {
+            execution: execution_id("e1"), request: Arc::from("r1"), run: run_id("run-of-e1"),
+            agent: agent_id("agent"), attempt: 1, request_url: None, callback_url: None,
+            requested_at: Timestamp(2), expires_at: Timestamp(9), decision: None,
+            decided_at: Some(Timestamp(3)), decided_by: None, feedback: None, response: None, told: None,
+        };
+        hand.commit(vec![Write::PutApproval(Box::new(approval))]);
+        for n in 1..=3 {
+            let seq = hand.seq.get() + 1;
+            hand.commit(vec![
+                say(event(EventKind::ExecutionSucceeded, n)),
+                Write::InsertDelivery(Box::new(muster_engine::row::DeliveryRow {
+                    seq, execution: execution_id("e1"), run: run_id("run-of-e1"),
+                    status: Status::Succeeded, at: Timestamp(n), webhook: Arc::from("{\"target\":\"t\"}"),
+                })),
+            ]);
+        }
+        let claim = muster_store::outbox::Claim { token: "t".into(), until: Timestamp(99) };
+        let claimed = store.claim_deliveries("t", Timestamp(50), &claim, 2).unwrap();
+        let seqs: Vec<u64> = claimed.iter().map(|message| message.seq).collect();
+        use muster_store::outbox::Settled;
+        store.settle_deliveries("t", &[
+            (seqs[0], Settled::Delivered { at: Timestamp(5), status: 200 }),
+            (seqs[1], Settled::Dead { at: Timestamp(50), error: "e".into(), status: None }),
+        ]).unwrap();
+        let count = || store.deliveries(&Default::default(), 10).unwrap().len();
+        retire_all(store, &Retention { webhooks_before: Timestamp(10), ..nothing() }, 10);
+        assert_eq!(count(), 2);
+        retire_all(store, &Retention { webhooks_before: Timestamp::NEVER, ..nothing() }, 10);
+        assert_eq!(count(), 1, "what is not delivered stays");
+        hand.end("e1", Status::Succeeded, 5);
+        assert_eq!(store.open_counts().unwrap().iter().map(|(_, n)| n).sum::<u64>(), 0);
+        retire_all(store, &Retention { executions_before: Timestamp(10), ..nothing() }, 10);
+        assert!(walk(store, &ExecutionFilter::default(), 50).is_empty());
+        assert_eq!(count(), 1, "nor does it go with its run");
     }
 }

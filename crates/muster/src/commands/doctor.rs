@@ -14,6 +14,8 @@ const FILES_LOW: u64 = 4_096;
 /// Below this much room a store is about to refuse.
 const ROOM_LOW: u64 = 2 << 30;
 const SKEW_MS_MAX: i64 = 2_000;
+/// A store that is full sooner is worth a warning.
+const DAYS_LOW: f64 = 7.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -191,19 +193,40 @@ fn version(system: &Value) -> Check {
 fn room(system: &Value) -> Check {
     let store = system.get("store").unwrap_or(system);
     let free = item::number(store, &["free_bytes", "free", "disk_free_bytes"]);
-
+    let reserve = item::number(store, &["reserve_bytes"]).unwrap_or(0);
+    let days = store.get("days_until_full").and_then(Value::as_f64);
+    let seen = |free| {
+        let mut seen = match store.get("bytes").and_then(Value::as_object) {
+            Some(kinds) => {
+                let sizes = kinds.iter().filter_map(|(kind, bytes)| {
+                    Some(format!("{kind} {}", span::bytes(bytes.as_u64()?)))
+                });
+                format!("{}; ", sizes.collect::<Vec<_>>().join(", "))
+            }
+            None => String::new(),
+        };
+        seen += &format!("{} free", span::bytes(free));
+        if let Some(growth) = store.get("growth_bytes_per_day").and_then(Value::as_u64) {
+            seen += &format!("; grows {} a day", span::bytes(growth));
+        }
+        if let Some(days) = days {
+            seen += &format!("; full in {days:.0} d");
+        }
+        seen
+    };
     match free {
-        Some(free) if free < ROOM_LOW => check(
-            "store",
-            Verdict::Warn,
-            format!("{} free", span::bytes(free)),
-        )
-        .hint("below store.min_free new work is refused"),
-        Some(free) => check(
-            "store",
-            Verdict::Fine,
-            format!("{} free", span::bytes(free)),
-        ),
+        Some(free)
+            if free < ROOM_LOW.min(reserve.saturating_mul(2))
+                || (reserve == 0 && free < ROOM_LOW) =>
+        {
+            check("store", Verdict::Warn, seen(free))
+                .hint("below store.min_free new work is refused")
+        }
+        Some(free) if days.is_some_and(|days| days < DAYS_LOW) => {
+            check("store", Verdict::Warn, seen(free))
+                .hint("keep less: retention.executions, retention.payloads or retention.max_store")
+        }
+        Some(free) => check("store", Verdict::Fine, seen(free)),
         None => check(
             "store",
             Verdict::Unknown,

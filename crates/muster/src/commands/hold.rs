@@ -104,8 +104,16 @@ fn still_held(held: &Value) -> Vec<String> {
 
 fn consequence(would: &Value) -> String {
     let total = item::number(would, &["executions"]).unwrap_or(0);
+    let messages = item::number(would, &["webhooks"]).unwrap_or(0);
+    let told = match messages {
+        0 => String::new(),
+        messages => format!("{} messages for webhooks", span::number(messages)),
+    };
     if total == 0 {
-        return "nothing waits behind it".to_owned();
+        return match messages {
+            0 => "nothing waits behind it".to_owned(),
+            _ => format!("it lets out {told}"),
+        };
     }
     let each: Vec<String> = would
         .get("queued")

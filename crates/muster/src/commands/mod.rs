@@ -2,6 +2,7 @@
 //! the output module.
 
 mod agents;
+mod backup;
 mod call;
 mod cancel;
 mod completions;
@@ -19,13 +20,14 @@ mod resolve;
 mod runs;
 pub(crate) mod server;
 mod tail;
+mod webhooks;
 mod why;
 
 use std::future::Future;
 
 use muster_wire::Category;
 
-use crate::cli::{Cli, Command, Dev, Server};
+use crate::cli::{Cli, Command, Dev, Restore, Server};
 use crate::client::Client;
 use crate::failure::{Failure, Outcome};
 use crate::out::Look;
@@ -54,6 +56,7 @@ pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
     match cli.command {
         Command::Dev(Dev { asks, .. })
         | Command::Server(Server { asks, .. })
+        | Command::Restore(Restore { asks, .. })
         | Command::Completions { asks, .. }
             if asks.server.is_some() || server.is_some() =>
         {
@@ -82,6 +85,9 @@ pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
         Command::Hold(args) => wait(hold::hold(&asking()?, &args)),
         Command::Unhold(args) => wait(hold::unhold(&asking()?, &args)),
         Command::Quarantine(args) => wait(quarantine::run(&asking()?, &args)),
+        Command::Webhooks(args) => wait(webhooks::run(&asking()?, &args)),
+        Command::Backup(args) => wait(backup::backup(&asking()?, &args)),
+        Command::Restore(args) => backup::restore(&args, json),
         Command::Doctor => wait(doctor::run(&asking()?)),
         Command::Openapi => wait(openapi::run(&asking()?)),
     }

@@ -4,3 +4,4 @@
 mod dev;
 mod server;
 mod support;
+mod trouble;

@@ -1,0 +1,79 @@
+//! How fast the store grows: its size now and then, as far as this process remembers, and what
+//! follows from it. An estimate; without an hour of samples there is none.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use muster_store::StoreSizes;
+use muster_wire::Timestamp;
+use parking_lot::Mutex;
+
+/// Between two samples that are kept.
+const EVERY: Duration = Duration::from_secs(600);
+/// A week of them.
+const KEPT: usize = 7 * 24 * 6;
+/// Less says nothing of a day.
+const SPAN_MIN: Duration = Duration::from_secs(3_600);
+const DAY_S: f64 = 86_400.0;
+
+/// Sizes over time.
+#[derive(Debug, Default)]
+pub struct Growth(Mutex<VecDeque<(Timestamp, u64)>>);
+
+/// Bytes of a store that hold something, its logs aside: those come and go.
+pub(crate) fn used(sizes: &StoreSizes) -> u64 {
+    let files = sizes.kinds.iter().filter(|(kind, _)| *kind != "wal");
+    files.map(|(_, bytes)| bytes).sum()
+}
+
+impl Growth {
+    /// Takes a sample, unless the last one is young.
+    pub(crate) fn sample(&self, now: Timestamp, bytes: u64) {
+        let mut samples = self.0.lock();
+        if samples.back().is_some_and(|(at, _)| now.since(*at) < EVERY) {
+            return;
+        }
+        if samples.len() == KEPT {
+            samples.pop_front();
+        }
+        samples.push_back((now, bytes));
+    }
+
+    /// Bytes a day; negative when it shrinks, `None` while too little is known.
+    pub(crate) fn a_day(&self, now: Timestamp, bytes: u64) -> Option<i64> {
+        let first = *self.0.lock().front()?;
+        let span = now.since(first.0);
+        if span < SPAN_MIN {
+            return None;
+        }
+        let grown = bytes as f64 - first.1 as f64;
+        Some((grown / span.as_secs_f64() * DAY_S) as i64)
+    }
+}
+
+/// After how many days so much room is used up; `None` when it is not.
+pub(crate) fn days_until(room: u64, a_day: i64) -> Option<f64> {
+    (a_day > 0).then(|| (room as f64 / a_day as f64 * 10.0).round() / 10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_s_growth_is_known_after_an_hour_and_not_before() {
+        let growth = Growth::default();
+        let at = |minutes: i64| Timestamp(minutes * 60_000_000);
+        assert_eq!(growth.a_day(at(0), 0), None);
+        for minute in 0..=60 {
+            growth.sample(at(minute), 1_000 + minute as u64 * 10);
+        }
+        assert_eq!(growth.0.lock().len(), 7, "one in ten minutes");
+        assert_eq!(growth.a_day(at(59), 1_590), None);
+        assert_eq!(growth.a_day(at(60), 1_600), Some(14_400));
+        assert_eq!(growth.a_day(at(60), 400), Some(-14_400));
+        assert_eq!(days_until(144_000, 14_400), Some(10.0));
+        assert_eq!(days_until(144_000, -5), None);
+        assert_eq!(days_until(144_000, 0), None);
+    }
+}

@@ -1,0 +1,449 @@
+//! A disk that is full or cannot be written, a store that is too new, a copy that is put back:
+//! what the plane says, what it still does, and that it goes on when the trouble is over.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{
+    BINARY, Plane, Running, ask, example_agent, muster, run, stderr, stdout, until,
+};
+
+/// An answer: status, head and body.
+struct Answer {
+    status: u16,
+    head: String,
+    body: Value,
+}
+
+fn send(address: &str, method: &str, path: &str, body: &Value) -> Answer {
+    try_send(address, method, path, body).expect("an answer")
+}
+
+fn try_send(address: &str, method: &str, path: &str, body: &Value) -> Option<Answer> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .ok()?;
+    let text = body.to_string();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}",
+        text.len()
+    )
+    .ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some(Answer {
+        status: head.split(' ').nth(1)?.parse().ok()?,
+        head: head.to_ascii_lowercase(),
+        body: serde_json::from_str(body).unwrap_or(Value::Null),
+    })
+}
+
+/// An agent that takes every call and says nothing more; it remembers their attempts.
+struct Silent {
+    port: u16,
+    attempts: Arc<Mutex<Vec<String>>>,
+}
+
+impl Silent {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let attempts: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = attempts.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let seen = seen.clone();
+                std::thread::spawn(move || take(stream, &seen));
+            }
+        });
+        Self { port, attempts }
+    }
+
+    fn register(&self, address: &str) {
+        let body = json!({
+            "id": "silent", "base_url": format!("http://127.0.0.1:{}", self.port),
+            "version": "1", "instance_id": "one", "reasoners": [{"id": "wait"}],
+        });
+        let answer = send(address, "POST", "/api/v1/nodes/register", &body);
+        assert_eq!(answer.status, 201, "{}", answer.body);
+    }
+
+    /// Calls it and waits until it has the call; execution and attempt.
+    fn called(&self, address: &str) -> (String, String) {
+        let had = self.attempts.lock().unwrap().len();
+        let path = "/api/v1/execute/async/silent.wait";
+        let answer = send(address, "POST", path, &json!({"input": {}}));
+        assert_eq!(answer.status, 202, "{}", answer.body);
+        let attempt = until("the agent has the call", || {
+            self.attempts.lock().unwrap().get(had).cloned()
+        });
+        let id = answer.body["execution_id"].as_str().unwrap().to_owned();
+        (id, attempt)
+    }
+}
+
+fn take(stream: TcpStream, seen: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    loop {
+        let (mut length, mut attempt) = (0, None);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            let line = line.trim_end();
+            if line.is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':') {
+                match name.to_ascii_lowercase().as_str() {
+                    "content-length" => length = value.trim().parse().unwrap(),
+                    "x-execution-id" => attempt = Some(value.trim().to_owned()),
+                    _ => {}
+                }
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let (status, text) = match attempt {
+            Some(attempt) => {
+                seen.lock().unwrap().push(attempt);
+                ("202 Accepted", r#"{"status":"processing"}"#)
+            }
+            None => ("200 OK", r#"{"status":"healthy","node_id":"silent"}"#),
+        };
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}",
+            text.len()
+        );
+        if (&stream).write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn callback(address: &str, attempt: &str) -> Option<Answer> {
+    let path = format!("/api/v1/executions/{attempt}/status");
+    let said = json!({"status": "succeeded", "result": {"ok": true}});
+    try_send(address, "POST", &path, &said)
+}
+
+fn shown(address: &str, id: &str) -> Value {
+    send(
+        address,
+        "GET",
+        &format!("/api/v1/executions/{id}"),
+        &Value::Null,
+    )
+    .body
+}
+
+/// A plane whose data lie on a disk of their own, so small that it can be filled.
+struct Small {
+    process: Running,
+    address: String,
+    /// The disk, seen from here.
+    disk: PathBuf,
+}
+
+impl Small {
+    fn start(directory: &Path) -> Self {
+        // A mount of its own needs a user namespace; nothing of it is seen outside.
+        let disk = directory.join("disk");
+        std::fs::create_dir(&disk).unwrap();
+        let script = format!(
+            "mount -t tmpfs -o size=48m tmpfs {0} && echo $$ >&2 && exec {BINARY} server --data {0}/data --listen 127.0.0.1:0",
+            disk.display()
+        );
+        let plain = muster(directory);
+        let mut command = Command::new("unshare");
+        command
+            .args(["-Urm", "sh", "-c", &script])
+            .current_dir(directory)
+            .env("HOME", directory)
+            .env("MUSTER_STORE__MIN_FREE", "8MiB")
+            .stdin(Stdio::null());
+        drop(plain);
+        let process = Running::start(command);
+        let line = process.line("\"ready\"");
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let pid: i32 = until("it says its pid", || {
+            process
+                .said()
+                .lines()
+                .find_map(|line| line.trim().parse().ok())
+        });
+        let below = disk.strip_prefix("/").unwrap();
+        Self {
+            address: said["address"].as_str().unwrap().to_owned(),
+            process,
+            disk: PathBuf::from(format!("/proc/{pid}/root")).join(below),
+        }
+    }
+
+    /// Fills the disk but for so many bytes.
+    fn fill(&self, leave: u64) {
+        let room = rustix::fs::statvfs(&self.disk).unwrap();
+        let free = room.f_bavail * room.f_frsize;
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.disk.join("filler"))
+            .unwrap();
+        let mut left = free.saturating_sub(leave);
+        let piece = vec![b'x'; 64 * 1024];
+        while left > 0 {
+            let some = usize::try_from(left).unwrap().min(piece.len());
+            if file.write(&piece[..some]).is_err() {
+                break;
+            }
+            left -= some as u64;
+        }
+    }
+
+    fn empty(&self) {
+        std::fs::remove_file(self.disk.join("filler")).unwrap();
+    }
+}
+
+/// Execution contract 6: below the reserve new work is refused on every lane and leaves no row,
+/// outcomes and cancels are still written; and when even the reserve is gone nothing that was
+/// answered is lost, and everything goes on when there is room again.
+#[test]
+fn a_full_disk_refuses_new_work_and_takes_outcomes_until_there_is_room_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let plane = Small::start(dir.path());
+    let address = &plane.address;
+    let agent = Silent::start();
+    agent.register(address);
+    let (ends, attempt) = agent.called(address);
+    let (cancelled, _) = agent.called(address);
+    let (late, late_attempt) = agent.called(address);
+    let count = || {
+        let list = send(address, "GET", "/api/v1/executions?limit=500", &Value::Null);
+        list.body["count"].as_u64().unwrap()
+    };
+    assert_eq!(count(), 3);
+
+    plane.fill(4 << 20);
+    let call = |lane: &str| {
+        let path = format!("/api/v1/execute/{lane}silent.wait");
+        send(address, "POST", &path, &json!({"input": {}}))
+    };
+    let refused = until("new work is refused", || {
+        let answer = call("async/");
+        (answer.status == 503).then_some(answer)
+    });
+    assert_eq!(
+        refused.body["error_category"], "store_full",
+        "{}",
+        refused.body
+    );
+    assert_eq!(refused.body["retry_after"], 30);
+    assert!(refused.head.contains("retry-after: 30"), "{}", refused.head);
+    let taken = count();
+    for lane in ["async/", ""] {
+        let answer = call(lane);
+        assert_eq!(answer.status, 503, "{lane}: {}", answer.body);
+        assert_eq!(answer.body["error_category"], "store_full", "{lane}");
+    }
+    assert_eq!(count(), taken, "a refusal leaves no row");
+    let answer = callback(address, &attempt).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(shown(address, &ends)["status"], "succeeded");
+    let path = format!("/api/v1/executions/{cancelled}/cancel");
+    let answer = send(address, "POST", &path, &json!({}));
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(shown(address, &cancelled)["status"], "cancelled");
+    let health = send(address, "GET", "/api/v1/health", &Value::Null).body;
+    assert_eq!(health["status"], "degraded", "{health}");
+    assert!(
+        health["problems"].to_string().contains("reserve"),
+        "{health}"
+    );
+
+    // Now even the reserve is gone.
+    plane.fill(0);
+    let (to, said) = (address.clone(), late_attempt.clone());
+    let waits = std::thread::spawn(move || callback(&to, &said));
+    let began = std::time::Instant::now();
+    while began.elapsed() < Duration::from_secs(3) {
+        // Reads are answered, and nothing that was written is unsaid.
+        assert_eq!(shown(address, &ends)["status"], "succeeded");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(send(address, "GET", "/healthz", &Value::Null).status, 200);
+
+    plane.empty();
+    let answer = waits.join().unwrap();
+    // It waited for room, or was told to come again: the SDK does.
+    if answer.is_none_or(|answer| answer.status != 200) {
+        until("the outcome is taken", || {
+            callback(address, &late_attempt).filter(|answer| answer.status == 200)
+        });
+    }
+    assert_eq!(shown(address, &late)["status"], "succeeded");
+    until("new work is taken again", || {
+        (call("async/").status == 202).then_some(())
+    });
+    let health = until("it is well again", || {
+        let health = send(address, "GET", "/api/v1/health", &Value::Null).body;
+        (health["status"] == "ok").then_some(health)
+    });
+    assert_eq!(health["quarantined"], 0, "{health}");
+    assert_eq!(health["store"]["reserve_bytes"], 8 << 20, "{health}");
+    plane.process.signal(Signal::TERM);
+}
+
+#[test]
+fn a_data_directory_that_is_read_only_is_said_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = dir.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let script = format!(
+        "mount -t tmpfs tmpfs {0} && mkdir {0}/data && mount -o remount,ro {0} && exec {BINARY} server --data {0}/data --listen 127.0.0.1:0",
+        disk.display()
+    );
+    let output = Command::new("unshare")
+        .args(["-Urm", "sh", "-c", &script])
+        .current_dir(dir.path())
+        .env("HOME", dir.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(77), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("cannot be written"), "{said}");
+    assert!(
+        said.contains("hint: name another with --data DIR"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_store_of_a_newer_build_is_refused_with_a_sentence_and_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut plane = Plane::start(dir.path(), "127.0.0.1:0");
+    plane.process.signal(Signal::TERM);
+    assert!(plane.process.end().success());
+    let file = dir.path().join(".muster/decisions.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    // The number of the format, where SQLite keeps it.
+    bytes[60..64].copy_from_slice(&99u32.to_be_bytes());
+    std::fs::write(&file, &bytes).unwrap();
+    let output = run(
+        dir.path(),
+        &["server", "--data", ".muster", "--listen", "127.0.0.1:0"],
+    );
+    assert!(!output.status.success());
+    let said = stderr(&output);
+    assert!(said.contains("newer") && said.contains("99"), "{said}");
+    assert_eq!(std::fs::read(&file).unwrap(), bytes);
+}
+
+#[test]
+fn a_copy_made_under_load_is_whole_and_a_plane_on_it_begins_in_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let plane = Plane::start(dir.path(), "127.0.0.1:0");
+    let agent = example_agent(dir.path(), &plane.address);
+    let call = |address: &str| {
+        let path = "/api/v1/execute/hello.greet";
+        send(address, "POST", path, &json!({"input": {"name": "x"}}))
+    };
+    until("the agent has registered", || {
+        (call(&plane.address).status == 200).then_some(())
+    });
+    let silent = Silent::start();
+    silent.register(&plane.address);
+    let (open, _) = silent.called(&plane.address);
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let load: Vec<_> = (0..4)
+        .map(|_| {
+            let (stop, address) = (stop.clone(), plane.address.clone());
+            std::thread::spawn(move || {
+                let mut done = 0;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let answer = send(
+                        &address,
+                        "POST",
+                        "/api/v1/execute/hello.greet",
+                        &json!({"input": {"name": "x"}}),
+                    );
+                    assert_eq!(answer.status, 200, "{}", answer.body);
+                    done += 1;
+                }
+                done
+            })
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let copied = plane.ask(&["backup", "copy"]);
+    assert!(copied.status.success(), "{}", stderr(&copied));
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let done: usize = load.into_iter().map(|load| load.join().unwrap()).sum();
+    assert!(done > 0);
+    let again = plane.ask(&["backup", "copy"]);
+    assert!(!again.status.success());
+    assert!(stderr(&again).contains("already"), "{}", stderr(&again));
+
+    let restored = run(dir.path(), &["restore", "copy", "--data", "second"]);
+    assert!(restored.status.success(), "{}", stderr(&restored));
+    let over = run(dir.path(), &["restore", "copy", "--data", "second"]);
+    assert!(
+        stderr(&over).contains("there is a store"),
+        "{}",
+        stderr(&over)
+    );
+
+    let mut command = muster(dir.path());
+    command.args(["server", "--data", "second", "--listen", "127.0.0.1:0"]);
+    let second = Running::start(command);
+    let said: Value = serde_json::from_str(&second.line("\"ready\"")).unwrap();
+    let address = said["address"].as_str().unwrap();
+    let hold = send(address, "GET", "/api/v1/hold", &Value::Null).body;
+    assert_eq!(hold["held"], true, "{hold}");
+    assert!(
+        hold["reason"]
+            .as_str()
+            .unwrap()
+            .contains("copied or restored"),
+        "{hold}"
+    );
+    let list = send(address, "GET", "/api/v1/executions?limit=500", &Value::Null).body;
+    let list = list["executions"].as_array().unwrap();
+    assert!(list.len() > 1);
+    for execution in list {
+        let id = execution["execution_id"].as_str().unwrap();
+        let whole = shown(address, id);
+        if whole["status"] == "succeeded" {
+            assert!(whole["result"].is_object(), "{whole}");
+        }
+    }
+    assert_eq!(shown(address, &open)["status"], "running");
+    // Without a terminal nobody is asked, but what would be sent is said.
+    let asked = ask(dir.path(), address, &["unhold"]);
+    assert!(
+        stderr(&asked).contains("nothing waits behind it"),
+        "{}",
+        stderr(&asked)
+    );
+    assert_eq!(
+        send(address, "GET", "/api/v1/hold", &Value::Null).body["held"],
+        true
+    );
+    let lifted = ask(dir.path(), address, &["unhold", "--yes"]);
+    assert!(lifted.status.success(), "{}", stderr(&lifted));
+    assert!(stdout(&lifted).starts_with("lifted"), "{}", stdout(&lifted));
+    drop(agent);
+}
