@@ -12,6 +12,7 @@ pub(crate) mod call;
 mod callbacks;
 pub(crate) mod cancel;
 mod circuits;
+mod conditional;
 pub(crate) mod cursor;
 mod did;
 pub(crate) mod discovery;
@@ -112,6 +113,7 @@ pub fn service(app: App) -> Router {
     openapi::serve(router, &document)
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::from_fn(conditional::conditional))
         .layer(axum::middleware::from_fn_with_state(
             app.clone(),
             crate::auth::guard,

@@ -4,6 +4,37 @@ use serde_json::json;
 
 use crate::support::{FakeAgent, TestPlane};
 
+/// Interface: HEAD, ETag and conditional GET where a dashboard polls.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dashboard_polls_is_304_while_nothing_changed() {
+    let plane = TestPlane::start().await;
+    let _agent = FakeAgent::start(&plane, "a").await;
+    assert_eq!(plane.call("a.echo", json!({"n": 1})).await.status, 200);
+    let path = "/api/v1/executions?limit=10";
+    let first = plane.client.get(path).await;
+    let tag = first.header("etag").unwrap().to_owned();
+    let known = [("if-none-match", tag.as_str())];
+    let same = plane.client.send(http::Method::GET, path, &known, "").await;
+    assert_eq!(same.status, 304);
+    assert!(same.bytes.is_empty());
+    assert_eq!(same.header("etag"), Some(tag.as_str()));
+    let head = plane.client.send(http::Method::HEAD, path, &[], "").await;
+    assert_eq!(head.status, 200);
+    assert!(head.bytes.is_empty());
+    assert_eq!(head.header("etag"), Some(tag.as_str()));
+    assert_eq!(
+        head.header("content-length"),
+        Some(first.bytes.len().to_string().as_str())
+    );
+    assert_eq!(plane.call("a.echo", json!({"n": 2})).await.status, 200);
+    let changed = plane.client.send(http::Method::GET, path, &known, "").await;
+    assert_eq!(changed.status, 200);
+    assert_ne!(changed.header("etag"), Some(tag.as_str()));
+    let wrong = plane.client.get("/api/v1/executions?limit=x").await;
+    assert_eq!(wrong.status, 400);
+    assert_eq!(wrong.header("etag"), None);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_filtered_and_paged_without_gaps_or_repeats() {
     let plane = TestPlane::start().await;

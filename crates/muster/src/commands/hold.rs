@@ -128,7 +128,12 @@ fn consequence(would: &Value) -> String {
             )
         })
         .collect();
-    format!("this sends, as slots allow: {}", each.join(", "))
+    let told = if told.is_empty() {
+        told
+    } else {
+        format!("; and {told}")
+    };
+    format!("this sends, as slots allow: {}{told}", each.join(", "))
 }
 
 #[cfg(test)]

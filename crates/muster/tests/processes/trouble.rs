@@ -447,3 +447,71 @@ fn a_copy_made_under_load_is_whole_and_a_plane_on_it_begins_in_hold() {
     assert!(stdout(&lifted).starts_with("lifted"), "{}", stdout(&lifted));
     drop(agent);
 }
+
+/// Waits for one request with a body; its head and body. Answers 200.
+fn receive(listener: &TcpListener) -> (String, Value) {
+    let (stream, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line.trim_end().is_empty() {
+            break;
+        }
+        if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = text.trim().parse().unwrap();
+        }
+        head += &line.to_ascii_lowercase();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let done = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    (&stream).write_all(done).unwrap();
+    (head, serde_json::from_slice(&body).unwrap())
+}
+
+/// A message that nobody took is still to be delivered after kill -9, by the next plane, signed
+/// with the secret that was sealed.
+#[test]
+fn a_webhook_outlives_kill_9() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("muster.toml"),
+        "[webhooks]\nallow = [\"127.0.0.1\"]\nretry_first = \"100ms\"\nretry_max = \"1s\"\n",
+    )
+    .unwrap();
+    let mut plane = Plane::start(dir.path(), "127.0.0.1:0");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let receiver = listener.local_addr().unwrap();
+    drop(listener);
+    let agent = Silent::start();
+    agent.register(&plane.address);
+    let path = "/api/v1/execute/async/silent.wait";
+    let webhook = json!({"url": format!("http://{receiver}/x"), "secret": "s"});
+    let wanted = json!({"input": {}, "webhook": webhook});
+    let answer = send(&plane.address, "POST", path, &wanted);
+    assert_eq!(answer.body["webhook_registered"], true, "{}", answer.body);
+    let id = answer.body["execution_id"].as_str().unwrap().to_owned();
+    let attempt = until("the agent has the call", || {
+        agent.attempts.lock().unwrap().first().cloned()
+    });
+    assert_eq!(callback(&plane.address, &attempt).unwrap().status, 200);
+    until("it was tried", || {
+        let list = send(&plane.address, "GET", "/api/v1/webhooks", &Value::Null).body;
+        (list["webhooks"][0]["tries"].as_u64()? > 0).then_some(())
+    });
+    plane.process.signal(Signal::KILL);
+    plane.process.end();
+
+    let listener = TcpListener::bind(receiver).unwrap();
+    let plane = Plane::start(dir.path(), "127.0.0.1:0");
+    let (head, body) = receive(&listener);
+    assert_eq!(body["execution_id"], id, "{body}");
+    assert_eq!(body["result"], json!({"ok": true}), "{body}");
+    assert!(head.contains("webhook-signature: v1,"), "{head}");
+    until("the plane knows", || {
+        let listed = plane.ask(&["webhooks", "list", "--state", "delivered", "--json"]);
+        stdout(&listed).contains(&id).then_some(())
+    });
+}
