@@ -1,7 +1,6 @@
 //! What is done now and then: retention, left-over payloads, room on the disk. Each run is
 //! bounded and never holds a commit up for long.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use muster_engine::Event;
@@ -25,7 +24,7 @@ const LEFTOVERS: Duration = Duration::from_secs(600);
 /// Left-overs of one pass.
 const LEFTOVERS_MAX: usize = 1_000;
 /// How often the disk is looked at.
-const DISK: Duration = Duration::from_secs(10);
+const DISK: Duration = Duration::from_secs(5);
 /// The reserve when the configuration names none: this, or a twentieth of the disk.
 const MIN_FREE: u64 = 1024 * 1024 * 1024;
 /// How long gone instances are shown.
@@ -52,26 +51,21 @@ pub(crate) fn start(app: &App) {
             .map_err(|error| error.to_string())?;
         Ok(format!("{gone} payloads"))
     });
-    let full = std::sync::Arc::new(AtomicBool::new(false));
-    duty::start(app, "disk", DISK, move |app| {
-        let full = full.clone();
-        async move {
-            let sizes: StoreResult<StoreSizes> =
-                app.blocking(|stores| stores.decisions.sizes()).await;
-            let sizes = sizes.map_err(|error| error.to_string())?;
-            let Some(free) = sizes.free else {
-                return Ok("no disk".to_owned());
-            };
-            let reserve = reserve(&app.config, sizes.disk);
-            app.growth
-                .sample(app.clock.now(), crate::growth::used(&sizes));
-            let is_full = free < reserve;
-            if full.swap(is_full, Ordering::AcqRel) != is_full {
-                tracing::warn!(free, reserve, full = is_full, "room on the disk changed");
-                app.driver.tell(Event::StoreRoom { full: is_full });
-            }
-            Ok(format!("{free} bytes free, reserve {reserve}"))
+    duty::start(app, "disk", DISK, |app| async move {
+        let sizes: StoreResult<StoreSizes> = app.blocking(|stores| stores.decisions.sizes()).await;
+        let sizes = sizes.map_err(|error| error.to_string())?;
+        let Some(free) = sizes.free else {
+            return Ok("no disk".to_owned());
+        };
+        let reserve = reserve(&app.config, sizes.disk);
+        app.growth
+            .sample(app.clock.now(), crate::growth::used(&sizes));
+        let is_full = free < reserve;
+        if app.growth.set_full(is_full) {
+            tracing::warn!(free, reserve, full = is_full, "room on the disk changed");
+            app.driver.tell(Event::StoreRoom { full: is_full });
         }
+        Ok(format!("{free} bytes free, reserve {reserve}"))
     });
 }
 

@@ -1,7 +1,9 @@
-//! How fast the store grows: its size now and then, as far as this process remembers, and what
-//! follows from it. An estimate; without an hour of samples there is none.
+//! How fast the store grows, and whether its disk is full: its size now and then, as far as
+//! this process remembers, and what follows from it. An estimate; without an hour of samples
+//! there is none.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use muster_store::StoreSizes;
@@ -18,7 +20,10 @@ const DAY_S: f64 = 86_400.0;
 
 /// Sizes over time.
 #[derive(Debug, Default)]
-pub struct Growth(Mutex<VecDeque<(Timestamp, u64)>>);
+pub struct Growth {
+    samples: Mutex<VecDeque<(Timestamp, u64)>>,
+    full: AtomicBool,
+}
 
 /// Bytes of a store that hold something, its logs aside: those come and go.
 pub(crate) fn used(sizes: &StoreSizes) -> u64 {
@@ -29,7 +34,7 @@ pub(crate) fn used(sizes: &StoreSizes) -> u64 {
 impl Growth {
     /// Takes a sample, unless the last one is young.
     pub(crate) fn sample(&self, now: Timestamp, bytes: u64) {
-        let mut samples = self.0.lock();
+        let mut samples = self.samples.lock();
         if samples.back().is_some_and(|(at, _)| now.since(*at) < EVERY) {
             return;
         }
@@ -39,9 +44,19 @@ impl Growth {
         samples.push_back((now, bytes));
     }
 
+    /// Whether its disk is below the reserve, as of the last look.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// What a look at the disk saw; whether that is new.
+    pub(crate) fn set_full(&self, full: bool) -> bool {
+        self.full.swap(full, Ordering::Relaxed) != full
+    }
+
     /// Bytes a day; negative when it shrinks, `None` while too little is known.
     pub(crate) fn a_day(&self, now: Timestamp, bytes: u64) -> Option<i64> {
-        let first = *self.0.lock().front()?;
+        let first = *self.samples.lock().front()?;
         let span = now.since(first.0);
         if span < SPAN_MIN {
             return None;
@@ -68,7 +83,7 @@ mod tests {
         for minute in 0..=60 {
             growth.sample(at(minute), 1_000 + minute as u64 * 10);
         }
-        assert_eq!(growth.0.lock().len(), 7, "one in ten minutes");
+        assert_eq!(growth.samples.lock().len(), 7, "one in ten minutes");
         assert_eq!(growth.a_day(at(59), 1_590), None);
         assert_eq!(growth.a_day(at(60), 1_600), Some(14_400));
         assert_eq!(growth.a_day(at(60), 400), Some(-14_400));

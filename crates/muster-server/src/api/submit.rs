@@ -13,6 +13,9 @@ use crate::app::{App, LifePhase};
 use crate::bodies::{Held, SMALL};
 use crate::{inputs, payloads};
 
+/// A commit that waited for so long on a full disk waits for room.
+const COMMIT_WAITS: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// Checks the input, stores a large one first, tells the engine, waits for its word: the end on
 /// the sync lane, the receipt on all others. `held` is the body that the input is a part of.
 ///
@@ -28,6 +31,9 @@ pub(crate) async fn submit(app: &App, call: Call, held: Held) -> Result<Reply, P
     if let Some(function) = &function {
         submission.input_fault =
             inputs::fault(app, &submission.agent, function, &submission.input.0).await;
+    }
+    if stands_full(app) {
+        return Err(refused(app, &submission, Refusal::StoreFull));
     }
     if submission.input.len() <= SMALL {
         // The input was copied out: the body and its room are given back before the wait.
@@ -55,6 +61,16 @@ async fn tell(app: &App, mut submission: Submission) -> Result<Reply, Problem> {
     } else {
         Ok(app.driver.ask(make).await?)
     }
+}
+
+/// The disk is so full that not even what was decided can be written: the engine decides
+/// nothing until there is room, so nobody would be answered.
+fn stands_full(app: &App) -> bool {
+    let waits = || {
+        let since = app.driver.vitals().committing_since;
+        since.is_some_and(|since| app.clock.now().since(since) > COMMIT_WAITS)
+    };
+    app.growth.is_full() && waits()
 }
 
 async fn submit_large(app: &App, mut submission: Submission, held: Held) -> Result<Reply, Problem> {
@@ -121,13 +137,16 @@ fn would_refuse(app: &App, submission: &Submission, function_known: bool) -> Res
     };
     match refusal {
         None => Ok(()),
-        Some(refusal) => {
-            let category: Category = refusal.category();
-            app.meters.count(&muster_engine::effect::Count::Refused {
-                lane: submission.lane,
-                category,
-            });
-            Err(refusal.into())
-        }
+        Some(refusal) => Err(refused(app, submission, refusal)),
     }
+}
+
+/// A refusal of the shell's own is counted as one of the engine's.
+fn refused(app: &App, submission: &Submission, refusal: Refusal) -> Problem {
+    let category: Category = refusal.category();
+    app.meters.count(&muster_engine::effect::Count::Refused {
+        lane: submission.lane,
+        category,
+    });
+    refusal.into()
 }

@@ -327,7 +327,7 @@ async fn a_hold_stops_dispatching_and_lifting_it_says_what_goes_out() {
     assert_eq!(
         would,
         json!({
-            "dry_run": true, "queued": [{ "agent": "sane", "executions": 3 }], "executions": 3,
+            "dry_run": true, "queued": [{ "agent": "sane", "executions": 3 }], "executions": 3, "webhooks": 0,
             "agents": [], "held": false,
         })
     );

@@ -55,13 +55,24 @@ pub(crate) fn writer(
         Durability::Power => "FULL",
         Durability::Process => "NORMAL",
     };
-    // The page size and auto_vacuum are settled by the first write, so they come first.
+    // The page size and auto_vacuum are settled by the first write, so they come first; later
+    // they would write a file that may be another build's.
+    let pages: i64 = conn
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .map_err(failed("look at the store"))?;
+    if pages == 0 {
+        conn.execute_batch(&format!(
+            "PRAGMA page_size = {}; PRAGMA auto_vacuum = INCREMENTAL;",
+            tuning.page_size
+        ))
+        .map_err(failed("prepare the store"))?;
+    }
     conn.execute_batch(&format!(
-        "PRAGMA page_size = {}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;
-         PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -{};
-         PRAGMA wal_autocheckpoint = {}; PRAGMA journal_size_limit = {WAL_BYTES_KEPT};
-         PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF;",
-        tuning.page_size, tuning.cache_kib, tuning.checkpoint_pages,
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
+         PRAGMA cache_size = -{}; PRAGMA wal_autocheckpoint = {};
+         PRAGMA journal_size_limit = {WAL_BYTES_KEPT}; PRAGMA temp_store = MEMORY;
+         PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF;",
+        tuning.cache_kib, tuning.checkpoint_pages,
     ))
     .map_err(failed("prepare the store"))?;
     settle(&conn)?;

@@ -163,18 +163,16 @@ impl Small {
         let disk = directory.join("disk");
         std::fs::create_dir(&disk).unwrap();
         let script = format!(
-            "mount -t tmpfs -o size=48m tmpfs {0} && echo $$ >&2 && exec {BINARY} server --data {0}/data --listen 127.0.0.1:0",
+            "mount -t tmpfs -o size=96m tmpfs {0} && echo $$ >&2 && exec {BINARY} server --data {0}/data --listen 127.0.0.1:0",
             disk.display()
         );
-        let plain = muster(directory);
         let mut command = Command::new("unshare");
         command
             .args(["-Urm", "sh", "-c", &script])
             .current_dir(directory)
             .env("HOME", directory)
-            .env("MUSTER_STORE__MIN_FREE", "8MiB")
+            .env("MUSTER_STORE__MIN_FREE", "32MiB")
             .stdin(Stdio::null());
-        drop(plain);
         let process = Running::start(command);
         let line = process.line("\"ready\"");
         let said: Value = serde_json::from_str(&line).unwrap();
@@ -236,12 +234,13 @@ fn a_full_disk_refuses_new_work_and_takes_outcomes_until_there_is_room_again() {
     };
     assert_eq!(count(), 3);
 
-    plane.fill(4 << 20);
+    plane.fill(24 << 20);
     let call = |lane: &str| {
         let path = format!("/api/v1/execute/{lane}silent.wait");
         send(address, "POST", &path, &json!({"input": {}}))
     };
     let refused = until("new work is refused", || {
+        std::thread::sleep(Duration::from_millis(400));
         let answer = call("async/");
         (answer.status == 503).then_some(answer)
     });
@@ -295,6 +294,7 @@ fn a_full_disk_refuses_new_work_and_takes_outcomes_until_there_is_room_again() {
     }
     assert_eq!(shown(address, &late)["status"], "succeeded");
     until("new work is taken again", || {
+        std::thread::sleep(Duration::from_millis(400));
         (call("async/").status == 202).then_some(())
     });
     let health = until("it is well again", || {
@@ -302,7 +302,7 @@ fn a_full_disk_refuses_new_work_and_takes_outcomes_until_there_is_room_again() {
         (health["status"] == "ok").then_some(health)
     });
     assert_eq!(health["quarantined"], 0, "{health}");
-    assert_eq!(health["store"]["reserve_bytes"], 8 << 20, "{health}");
+    assert_eq!(health["store"]["reserve_bytes"], 32 << 20, "{health}");
     plane.process.signal(Signal::TERM);
 }
 
@@ -325,10 +325,7 @@ fn a_data_directory_that_is_read_only_is_said_at_the_start() {
     assert_eq!(output.status.code(), Some(77), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(said.contains("cannot be written"), "{said}");
-    assert!(
-        said.contains("hint: name another with --data DIR"),
-        "{said}"
-    );
+    assert!(said.contains("hint: name another"), "{said}");
 }
 
 #[test]
