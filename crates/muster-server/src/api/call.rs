@@ -198,9 +198,19 @@ impl Context {
     /// # Errors
     /// 400 with a sentence.
     pub(crate) fn read(given: Option<&RawValue>) -> Result<Self, Problem> {
+        /// Our own key is checked; the others are what callers of the AgentField wire say, and
+        /// may as well mean something of theirs.
         #[derive(Deserialize)]
-        struct Said {
+        struct Said<'a> {
             llm_endpoint: Option<String>,
+            #[serde(borrow)]
+            llm_backend: Option<&'a RawValue>,
+            #[serde(borrow)]
+            backend: Option<&'a RawValue>,
+            #[serde(borrow)]
+            provider: Option<&'a RawValue>,
+            #[serde(borrow)]
+            model_provider: Option<&'a RawValue>,
         }
         let Some(given) = given else {
             return Ok(Self::default());
@@ -211,9 +221,17 @@ impl Context {
             ));
         }
         let wrong = "context.llm_endpoint must be a name or an address";
-        let said: Said =
+        let said: Said<'_> =
             serde_json::from_str(given.get()).map_err(|_| Problem::validation(wrong))?;
-        let endpoint = said.llm_endpoint.filter(|name| !name.is_empty());
+        let others = [
+            said.llm_backend,
+            said.backend,
+            said.provider,
+            said.model_provider,
+        ];
+        let named = |value: &RawValue| serde_json::from_str::<String>(value.get()).ok();
+        let named = others.into_iter().flatten().find_map(named);
+        let endpoint = said.llm_endpoint.or(named).filter(|name| !name.is_empty());
         if endpoint.as_ref().is_some_and(|name| name.len() > 2_048) {
             return Err(Problem::validation(wrong));
         }
@@ -493,6 +511,8 @@ mod tests {
         assert_ne!(plain.body_hash, with.body_hash);
         assert_eq!(with.body_hash, layout.body_hash);
         assert_eq!(with.llm_endpoint.as_deref(), Some("main"));
+        let other = read(r#"{"context":{"provider":"main","backend":7}}"#);
+        assert_eq!(other.llm_endpoint.as_deref(), Some("main"));
         for bad in ["[]", "5", "{\"llm_endpoint\":5}"] {
             let body = format!("{{\"context\":{bad}}}");
             assert_eq!(call(&body, &[]).err().unwrap().status, 400, "{bad}");
