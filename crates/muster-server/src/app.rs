@@ -9,6 +9,7 @@ use muster_store::Stores;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::approvals::Approvals;
 use crate::auth::Auth;
 use crate::bodies::BodyRoom;
 use crate::clock::Clock;
@@ -88,6 +89,8 @@ pub struct AppState {
     pub memory: MemoryState,
     /// Logs and notes.
     pub logs: LogSink,
+    /// What is kept of approvals beside their rows.
+    pub approvals: Approvals,
     /// Who is told of ends.
     pub webhooks: Webhooks,
     /// How fast the store grows.

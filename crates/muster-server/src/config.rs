@@ -329,6 +329,10 @@ pub struct Auth {
     pub api_key: Option<Secret>,
     /// A file that holds it.
     pub api_key_file: Option<PathBuf>,
+    /// Signs and proves the messages about approvals, in both directions.
+    pub approval_webhook_secret: Option<Secret>,
+    /// A file that holds it.
+    pub approval_webhook_secret_file: Option<PathBuf>,
     /// Loopback callers need a key as well.
     pub require_key: bool,
 }

@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod app;
+pub mod approvals;
 pub mod auth;
 pub mod bodies;
 mod chores;

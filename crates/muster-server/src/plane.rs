@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use tower::Service;
 
 use crate::app::{App, AppState, LifePhase, Phase};
+use crate::approvals::Approvals;
 use crate::auth::Auth;
 use crate::bodies::BodyRoom;
 use crate::clock::Clock;
@@ -27,6 +28,7 @@ use crate::config::Config;
 use crate::dispatch::Dispatcher;
 use crate::dispatch::address::DialRules;
 use crate::dispatch::connect::Connector;
+use crate::dispatch::told::Tellers;
 use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
 use crate::slow_body::{self, Rest, SlowBody};
@@ -130,6 +132,7 @@ impl Plane {
             logs: Default::default(),
             webhooks,
             growth: Default::default(),
+            approvals: Approvals::new(&config).map_err(StartError::Config)?,
             meters: crate::meters::Meters::new(config.origin.0),
         });
         let dispatcher = dispatcher(&app);
@@ -161,6 +164,17 @@ fn dispatcher(app: &App) -> Dispatcher {
             .get(id)
             .is_some_and(|v| v.row.status.is_terminal())
     };
+    let (agents, signs) = (app.clone(), app.clone());
+    let tellers = Tellers {
+        registered: Box::new(move |agent, url| {
+            crate::approvals::is_registered(&agents.directory, agent, url)
+        }),
+        sign: Box::new(move |body, now| signs.approvals.signature(body, now)),
+        outside: Connector::new(
+            app.webhooks.rules().clone(),
+            app.config.agents.dial_timeout.0,
+        ),
+    };
     Dispatcher::new(
         app.driver.clone(),
         app.stores.clone(),
@@ -168,6 +182,7 @@ fn dispatcher(app: &App) -> Dispatcher {
         app.dialling.clone(),
         app.room.clone(),
         ended,
+        tellers,
     )
 }
 

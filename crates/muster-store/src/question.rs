@@ -79,6 +79,8 @@ pub struct ApprovalFilter {
     pub pending: Option<bool>,
     /// Only those so decided.
     pub decision: Option<Decision>,
+    /// Only those that nobody can decide any more.
+    pub closed: bool,
     /// Only of this agent.
     pub agent: Option<AgentId>,
     /// Only of this run.

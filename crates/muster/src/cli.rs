@@ -76,6 +76,29 @@ pub(crate) enum Command {
         after_help = "Examples:\n  muster cancel exec_…3QH8ZT\n  muster cancel run_…0R53QH --tree --reason 'wrong input'"
     )]
     Cancel(Cancel),
+    /// Pauses an execution, or with --tree its whole run: what was not sent waits for a resume.
+    #[command(
+        after_help = "Examples:\n  muster pause exec_…3QH8ZT\n  muster pause run_…0R53QH --tree --reason 'wait for the data'"
+    )]
+    Pause(Pause),
+    /// Resumes what was paused.
+    #[command(
+        after_help = "Examples:\n  muster resume exec_…3QH8ZT\n  muster resume run_…0R53QH --tree"
+    )]
+    Resume(Pause),
+    /// What waits for a person's decision, and what was decided.
+    #[command(
+        after_help = "Examples:\n  muster approvals\n  muster approvals --status pending --watch"
+    )]
+    Approvals(Approvals),
+    /// Approves what an execution waits for.
+    #[command(
+        after_help = "Examples:\n  muster approve exec_…3QH8ZT\n  muster approve exec_…3QH8ZT --changes --feedback 'shorter, please'"
+    )]
+    Approve(Approve),
+    /// Rejects what an execution waits for.
+    #[command(after_help = "Examples:\n  muster reject exec_…3QH8ZT --feedback 'too expensive'")]
+    Reject(Decide),
     /// Follows the event stream.
     #[command(
         after_help = "Examples:\n  muster tail\n  muster tail --agent hello\n  muster tail --json --from CURSOR | jq ."
@@ -288,6 +311,54 @@ pub(crate) struct Cancel {
     /// Why; kept with the execution.
     #[arg(long)]
     pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pause {
+    /// An execution, or a run with --tree: whole, or at least six characters of it.
+    pub(crate) id: String,
+    /// The whole run that it is in.
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// Why; kept with the execution.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approvals {
+    #[command(flatten)]
+    pub(crate) plain: Plain,
+    /// Only these: pending, approved, rejected, request_changes, expired or closed.
+    #[arg(long)]
+    pub(crate) status: Option<String>,
+    /// Only of this agent.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// How many at most.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Decide {
+    /// The execution that waits: whole, or at least six characters of it.
+    pub(crate) id: String,
+    /// The request; without it, the one that is pending.
+    #[arg(long, value_name = "ID")]
+    pub(crate) request: Option<String>,
+    /// What the agent is told with it.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) feedback: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    #[command(flatten)]
+    pub(crate) decide: Decide,
+    /// Not as it is: with changes.
+    #[arg(long)]
+    pub(crate) changes: bool,
 }
 
 #[derive(Debug, Args)]

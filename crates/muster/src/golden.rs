@@ -97,6 +97,13 @@ fn agent() {
 }
 
 #[test]
+fn approvals() {
+    keep("approvals", |style| {
+        drawn::approvals(style, fixture("approvals"))
+    });
+}
+
+#[test]
 fn queues() {
     keep("queues", |style| drawn::queues(style, fixture("queues")));
 }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use muster_engine::event::{Submission, Waiter};
 use muster_engine::row::{Payload, Replay};
-use muster_wire::{AttemptRef, ExecutionId, Lane, ReplayMode, RunId, Target, Timestamp};
+use muster_wire::{AttemptRef, ExecutionId, Lane, ParentEnd, ReplayMode, RunId, Target, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -145,7 +145,6 @@ impl Asked<'_> {
     /// 400 with a sentence.
     pub(crate) fn check(self, caller: &Caller, now: Timestamp) -> Result<Call, Problem> {
         let target = Target::parse(self.target).map_err(Problem::validation)?;
-        on_parent_end(self.on_parent_end)?;
         let context = Context::read(self.context)?;
         let body_hash = hash(&target, self.input.map(RawValue::get), self.context);
         let run = run(self.run)?;
@@ -172,7 +171,7 @@ impl Asked<'_> {
                 session: text(self.session)?,
                 actor: text(self.actor)?,
                 traceparent: self.traceparent,
-                on_parent_end: None,
+                on_parent_end: on_parent_end(self.on_parent_end)?,
                 webhook: None,
                 llm_endpoint: context.llm_endpoint,
                 replay: self.replay,
@@ -404,17 +403,16 @@ fn priority(given: Option<&RawValue>) -> Result<Option<u8>, Problem> {
     }
 }
 
-/// What becomes of a call when the one that made it ends: it goes on. Ending it too is not
-/// there yet, and somebody who asks for it must not believe it is.
-fn on_parent_end(given: Option<&RawValue>) -> Result<(), Problem> {
+/// What becomes of a call when the one that made it ends.
+fn on_parent_end(given: Option<&RawValue>) -> Result<Option<ParentEnd>, Problem> {
     let Some(given) = given else {
-        return Ok(());
+        return Ok(None);
     };
-    match serde_json::from_str::<String>(given.get()).as_deref() {
-        Ok("detach") => Ok(()),
-        Ok("cancel") => Err(Problem::not_supported("on_parent_end \"cancel\"")),
-        _ => Err(Problem::validation(
-            "on_parent_end must be \"detach\": the call goes on when the one that made it ends",
+    let word = serde_json::from_str::<String>(given.get()).ok();
+    match word.as_deref().and_then(ParentEnd::from_word) {
+        Some(wish) => Ok(Some(wish)),
+        None => Err(Problem::validation(
+            "on_parent_end must be \"detach\" (the call goes on when the one that made it ends) or \"cancel\"",
         )),
     }
 }

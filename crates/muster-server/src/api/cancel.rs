@@ -172,7 +172,7 @@ pub(crate) async fn tree(
     }
 }
 
-fn unknown_run(run: &RunId) -> Problem {
+pub(crate) fn unknown_run(run: &RunId) -> Problem {
     Problem::not_found(format!("there is no run {run}"))
 }
 
@@ -188,7 +188,7 @@ fn cancelled(writer: &mut Writer, stopped: &Stopped) -> Response {
 }
 
 /// The reason in a body that may be absent.
-fn reason(body: &[u8]) -> Result<Option<Arc<str>>, Problem> {
+pub(crate) fn reason(body: &[u8]) -> Result<Option<Arc<str>>, Problem> {
     if body.trim_ascii().is_empty() {
         return Ok(None);
     }

@@ -37,7 +37,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(
     post, path = "/api/v1/execute/{target}", tag = "calls",
     params(("target" = String, Path, description = "agent.function")),
-    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\", \"context\"?: {\"llm_endpoint\"?}, \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
+    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\" | \"cancel\", \"context\"?: {\"llm_endpoint\"?}, \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
     responses(
         (status = 200, description = "It ended well", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),
@@ -113,7 +113,7 @@ async fn execute_sync(
 #[utoipa::path(
     post, path = "/api/v1/execute/async/{target}", tag = "calls",
     params(("target" = String, Path, description = "agent.function")),
-    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\", \"context\"?: {\"llm_endpoint\"?}, \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
+    request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\" | \"cancel\", \"context\"?: {\"llm_endpoint\"?}, \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
     responses(
         (status = 202, description = "Accepted and stored", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),

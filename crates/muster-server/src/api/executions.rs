@@ -5,16 +5,19 @@ use axum::http::StatusCode;
 use muster_engine::row::ExecutionRow;
 use muster_store::ExecutionFilter;
 use muster_store::outbox::DeliveryFilter;
-use muster_wire::{AgentId, Category, ExecutionId, FunctionName, RunId, Status, Timestamp};
+use muster_wire::{
+    AgentId, Category, ExecutionId, FunctionName, RunId, Status, Timestamp, WaitCause,
+};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::approvals::status_word;
 use super::body::{PathText, Query};
 use super::caller::Caller;
 use super::paging;
 use super::problem::{Answer, Problem};
-use super::show;
+use super::show::{self, ApprovalShown};
 use super::webhooks::MessageShown;
 use super::write::{Writer, answer};
 use crate::app::App;
@@ -44,8 +47,46 @@ async fn one(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
         .ok_or_else(|| show::unknown_execution(&execution))?;
     let room = 768 + view.result.as_ref().map_or(0, |result| result.len());
     let events = webhook_events(&app, &view.row).await?;
-    let body = show::whole_with(Vec::with_capacity(room), &view, events.as_deref());
+    let approval = approval(&app, &view.row).await?;
+    let (events, approval) = (events.as_deref(), approval.as_ref());
+    let body = show::whole_with(Vec::with_capacity(room), &view, events, approval);
     Ok(answer(StatusCode::OK, body.into()))
+}
+
+/// What it asked a person last. Of one that waits it is in the row, so that polls of its caller
+/// read no store; of one that asked nothing lately nothing is looked up.
+async fn approval(app: &App, row: &ExecutionRow) -> Result<Option<ApprovalShown>, Problem> {
+    let waits = row
+        .wait
+        .as_deref()
+        .filter(|wait| wait.cause == WaitCause::Approval);
+    if let Some(wait) = waits
+        && let Some(url) = app.approvals.page(&row.id, &wait.reference)
+    {
+        return Ok(Some(ApprovalShown {
+            request: wait.reference.clone(),
+            status: "pending",
+            url,
+        }));
+    }
+    let reason = row.status_reason.as_deref().unwrap_or_default();
+    if waits.is_none() && !reason.starts_with("approval_") && !app.approvals.asked(&row.id) {
+        return Ok(None);
+    }
+    let id = row.id.clone();
+    let (_, found) = app
+        .blocking(move |stores| stores.decisions.approvals_named(Some(&id), None))
+        .await?;
+    let Some(latest) = found.into_iter().next_back() else {
+        return Ok(None);
+    };
+    app.approvals
+        .remember(&row.id, latest.request.clone(), latest.request_url.clone());
+    Ok(Some(ApprovalShown {
+        status: status_word(&latest),
+        request: latest.request,
+        url: latest.request_url,
+    }))
 }
 
 /// What became of the messages for its webhook; `None` while there can be none.

@@ -9,24 +9,6 @@ use crate::app::App;
 
 /// Path and what it would be.
 pub(crate) const LATER: &[(&str, &str)] = &[
-    ("/api/v1/executions/{id}/pause", "pausing executions"),
-    ("/api/v1/executions/{id}/resume", "resuming executions"),
-    ("/api/v1/executions/{id}/approval-response", "approvals"),
-    ("/api/v1/workflows/{run}/pause-tree", "pausing runs"),
-    ("/api/v1/workflows/{run}/resume-tree", "resuming runs"),
-    (
-        "/api/v1/agents/{node}/executions/{id}/request-approval",
-        "approvals",
-    ),
-    (
-        "/api/v1/agents/{node}/executions/{id}/approval-status",
-        "approvals",
-    ),
-    (
-        "/api/v1/agents/{node}/executions/{id}/awaiter-status",
-        "waiting for children",
-    ),
-    ("/api/v1/webhooks/approval-response", "approvals"),
     ("/api/v1/nodes/register-serverless", "serverless agents"),
     ("/api/v1/nodes/{id}/status", "lease renewal by status"),
     ("/api/v1/nodes/{id}/actions/{action}", "node actions"),

@@ -5,6 +5,8 @@ mod body;
 pub mod caller;
 pub mod problem;
 
+mod agent_waits;
+mod approvals;
 mod audit;
 mod backup;
 mod batch_status;
@@ -32,6 +34,7 @@ mod nodes;
 mod notes;
 mod openapi;
 pub(crate) mod paging;
+mod pauses;
 mod payloads;
 mod quarantine;
 mod queues;
@@ -68,6 +71,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(restart::routes())
         .merge(tags::routes())
         .merge(circuits::routes())
+        .merge(pauses::routes())
+        .merge(approvals::routes())
+        .merge(agent_waits::routes())
         .merge(payloads::routes())
         .merge(execution_events::routes())
         .merge(runs::routes())

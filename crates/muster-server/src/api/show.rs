@@ -83,14 +83,24 @@ fn payloads(
 
 /// The body of an entry of a batch.
 pub(crate) fn whole(out: Vec<u8>, view: &ExecutionView) -> Vec<u8> {
-    whole_with(out, view, None)
+    whole_with(out, view, None, None)
 }
 
-/// The body of `GET /api/v1/executions/{id}`: the same with the messages for its webhook.
+/// The approval that an execution asked for last.
+#[derive(Debug)]
+pub(crate) struct ApprovalShown {
+    pub(crate) request: Arc<str>,
+    pub(crate) status: &'static str,
+    pub(crate) url: Option<Arc<str>>,
+}
+
+/// The body of `GET /api/v1/executions/{id}`: the same with the messages for its webhook and
+/// what it asked a person.
 pub(crate) fn whole_with(
     out: Vec<u8>,
     view: &ExecutionView,
     webhook_events: Option<&[MessageShown]>,
+    approval: Option<&ApprovalShown>,
 ) -> Vec<u8> {
     let mut writer = Writer::object_in(out);
     row(&mut writer, &view.row);
@@ -107,6 +117,12 @@ pub(crate) fn whole_with(
     }
     if let Some(events) = webhook_events {
         writer.value("webhook_events", &events);
+    }
+    if let Some(approval) = approval {
+        writer
+            .text("approval_request_id", &approval.request)
+            .text("approval_status", approval.status)
+            .text_if("approval_request_url", approval.url.as_deref());
     }
     writer.end()
 }
@@ -126,7 +142,19 @@ fn row(writer: &mut Writer, row: &ExecutionRow) {
         .text("workflow_id", row.run.as_str())
         .text("status", row.status.for_sdk())
         .text("state", row.status.word())
-        .text_if("status_reason", row.status_reason.as_deref())
+        .text_if("status_reason", row.status_reason.as_deref());
+    if let Some(wait) = &row.wait {
+        let mut inner = Writer::object();
+        inner
+            .text("cause", wait.cause.word())
+            .text("reference", &wait.reference)
+            .time_if("until", wait.until);
+        writer.raw("wait", &inner.end());
+    }
+    if let Some(state) = row.resume_to {
+        writer.text("resumes_to", state.word());
+    }
+    writer
         .text("node_id", row.agent.as_str())
         .text("agent", row.agent.as_str())
         .text("function", row.function.as_str())

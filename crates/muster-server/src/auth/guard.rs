@@ -129,7 +129,7 @@ fn find_key(
 }
 
 /// Whether the caller is on this machine. What a proxy passed on is not: the proxy is.
-fn is_local(request: &Request) -> bool {
+pub(crate) fn is_local(request: &Request) -> bool {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let headers = request.headers();
     peer.is_some_and(|ConnectInfo(peer)| is_loopback(peer.ip()))

@@ -20,6 +20,7 @@ use muster_wire::{AgentId, Timestamp};
 
 use crate::config::Config;
 pub use guard::guard;
+pub(crate) use guard::is_local;
 pub use identity::{Identity, OWNER};
 pub use origin::Hosts;
 pub use owner::{owner_key_path, read_owner_key};

@@ -63,6 +63,14 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/hold", Read),
     rule("POST", "/api/v1/hold", Operate),
     rule("POST", "/api/v1/unhold", Operate),
+    rule("GET", "/api/v1/approvals", Read),
+    rule("POST", "/api/v1/executions/{id}/approval-response", Operate),
+    // Its signature says who decides; without a secret the handler asks for a key.
+    rule("POST", "/api/v1/webhooks/approval-response", Nothing),
+    rule("POST", "/api/v1/executions/{id}/pause", Operate),
+    rule("POST", "/api/v1/executions/{id}/resume", Operate),
+    rule("POST", "/api/v1/workflows/{run}/pause-tree", Operate),
+    rule("POST", "/api/v1/workflows/{run}/resume-tree", Operate),
     rule("GET", "/api/v1/quarantine", Read),
     rule("GET", "/api/v1/quarantine/{id}", Read),
     rule("POST", "/api/v1/quarantine/{id}/drop", Operate),
@@ -127,6 +135,21 @@ pub const RULES: &[Rule] = &[
     rule("POST", "/api/v1/executions/note", Agent),
     rule("POST", "/api/v1/workflow/executions", Agent),
     rule("POST", "/api/v1/workflow/executions/events", Agent),
+    as_agent(
+        "POST",
+        "/api/v1/agents/{agent}/executions/{id}/request-approval",
+        3,
+    ),
+    as_agent(
+        "GET",
+        "/api/v1/agents/{agent}/executions/{id}/approval-status",
+        3,
+    ),
+    as_agent(
+        "POST",
+        "/api/v1/agents/{agent}/executions/{id}/awaiter-status",
+        3,
+    ),
     // Agents' memory.
     rule("POST", "/api/v1/memory/set", Agent),
     rule("POST", "/api/v1/memory/get", Results),

@@ -8,6 +8,7 @@ pub mod connect;
 mod llm;
 mod peer;
 mod tell;
+pub mod told;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +52,7 @@ struct Inner {
     tasks: TaskTracker,
     /// Whether an execution ended meanwhile: what still waits for its turn is not sent then.
     ended: Box<dyn Fn(&str) -> bool + std::marker::Send + Sync>,
+    tellers: told::Tellers,
 }
 
 impl Dispatcher {
@@ -62,6 +64,7 @@ impl Dispatcher {
         connector: Connector,
         room: BodyRoom,
         ended: impl Fn(&str) -> bool + std::marker::Send + Sync + 'static,
+        tellers: told::Tellers,
     ) -> Self {
         Self(Arc::new(Inner {
             driver,
@@ -76,6 +79,7 @@ impl Dispatcher {
             probes: Semaphore::new(PROBES_MAX),
             tasks: TaskTracker::new(),
             ended: Box::new(ended),
+            tellers,
         }))
     }
 
@@ -116,7 +120,11 @@ impl Dispatcher {
                     .tasks
                     .spawn(async move { this.check_llm(endpoint).await });
             }
-            Send::TellApproval(_) => {}
+            Send::TellApproval(tell) => {
+                self.0
+                    .tasks
+                    .spawn(async move { this.tell_approval(*tell).await });
+            }
         }
     }
 

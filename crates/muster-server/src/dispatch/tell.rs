@@ -16,20 +16,20 @@ use super::call::{AGENT, causes};
 use super::peer::{Body, Peer};
 
 /// How long each of these exchanges may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// Waits between the tries to tell an agent of a cancel.
 const TELL_WAITS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 /// The largest answer that is read.
 const ANSWER_MAX: usize = 64 * 1024;
 
 /// An answer to a small exchange.
-struct Small {
-    status: http::StatusCode,
-    body: Bytes,
+pub(super) struct Small {
+    pub(super) status: http::StatusCode,
+    pub(super) body: Bytes,
 }
 
 /// Why there is none.
-enum NoAnswer {
+pub(super) enum NoAnswer {
     /// Nobody took the connection.
     Refused(String),
     /// It was taken, and no answer came.
@@ -161,7 +161,11 @@ impl Dispatcher {
         self.small(peer, request).await
     }
 
-    async fn small(&self, peer: &Peer, mut request: Request<Body>) -> Result<Small, NoAnswer> {
+    pub(super) async fn small(
+        &self,
+        peer: &Peer,
+        mut request: Request<Body>,
+    ) -> Result<Small, NoAnswer> {
         let headers = request.headers_mut();
         headers.insert(header::USER_AGENT, AGENT);
         if let Some(token) = &peer.token {

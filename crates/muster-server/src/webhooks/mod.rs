@@ -49,6 +49,11 @@ impl Webhooks {
         self.rules.set_own(address);
     }
 
+    /// Where messages may go.
+    pub(crate) fn rules(&self) -> &DialRules {
+        &self.rules
+    }
+
     /// Something is due, or may be sent again.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();

@@ -2,6 +2,7 @@
 
 mod support;
 
+mod approvals;
 mod bodies;
 mod callbacks;
 mod cancel;
@@ -15,6 +16,7 @@ mod mcp;
 mod misbehaving;
 mod nested;
 mod nodes;
+mod pauses;
 mod races;
 mod restart;
 mod restart_lane;

@@ -47,6 +47,7 @@ pub(super) fn approvals(state: &State, filter: &ApprovalFilter, page: &Page) -> 
         .filter(|row| {
             let pending = row.decided_at.is_none();
             filter.pending.is_none_or(|wanted| wanted == pending)
+                && (!filter.closed || (row.decision.is_none() && !pending))
                 && (filter.decision.is_none() || filter.decision == row.decision)
                 && filter.agent.as_ref().is_none_or(|id| *id == row.agent)
                 && filter.run.as_ref().is_none_or(|id| *id == row.run)

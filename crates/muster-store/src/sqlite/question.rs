@@ -68,6 +68,9 @@ pub(super) fn approvals(
         Some(false) => narrow.and("decided_at IS NOT NULL", []),
         None => {}
     }
+    if filter.closed {
+        narrow.and("decided_at IS NOT NULL AND decision IS NULL", []);
+    }
     if let Some(decision) = filter.decision {
         narrow.and("decision = ?", [Value::Integer(decision.code().into())]);
     }

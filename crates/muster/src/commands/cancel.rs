@@ -42,7 +42,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Cancel) -> Outcome<u8> {
 }
 
 /// A run, or the run of an execution.
-async fn run_of(asking: &Asking<'_>, typed: &str) -> Outcome<String> {
+pub(super) async fn run_of(asking: &Asking<'_>, typed: &str) -> Outcome<String> {
     if typed.starts_with("exec_") {
         let id = resolve::id_for_good(asking, Noun::Execution, typed).await?;
         let (id, body) = resolve::get(asking, Noun::Execution, &id).await?;

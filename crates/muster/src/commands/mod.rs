@@ -2,6 +2,7 @@
 //! the output module.
 
 mod agents;
+mod approvals;
 mod backup;
 mod call;
 mod cancel;
@@ -13,6 +14,7 @@ mod item;
 mod keys;
 mod list;
 mod openapi;
+mod pauses;
 mod progress;
 mod quarantine;
 mod queues;
@@ -78,6 +80,18 @@ pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
         Command::Executions(args) => wait(executions::run(&asking()?, &args)),
         Command::Runs(args) => wait(runs::run(&asking()?, &args)),
         Command::Cancel(args) => wait(cancel::run(&asking()?, &args)),
+        Command::Pause(args) => wait(pauses::run(&asking()?, &args, true)),
+        Command::Resume(args) => wait(pauses::run(&asking()?, &args, false)),
+        Command::Approvals(args) => wait(approvals::run(&asking()?, &args)),
+        Command::Approve(args) => {
+            let decision = if args.changes {
+                "request_changes"
+            } else {
+                "approved"
+            };
+            wait(approvals::decide(&asking()?, &args.decide, decision))
+        }
+        Command::Reject(args) => wait(approvals::decide(&asking()?, &args, "rejected")),
         Command::Tail(args) => wait(tail::run(&asking()?, &args)),
         Command::Why(args) => wait(why::run(&asking()?, &args)),
         Command::Queues(args) => wait(queues::run(&asking()?, &args)),
@@ -125,7 +139,7 @@ pub(crate) mod drawn {
     use serde_json::Value;
 
     use super::list::Listed;
-    use super::{agents, executions, progress, queues, runs, why as why_command};
+    use super::{agents, approvals, executions, progress, queues, runs, why as why_command};
     use crate::out::{Style, id, tree as trees};
 
     pub(crate) fn executions(style: &Style, body: Value) -> String {
@@ -142,6 +156,9 @@ pub(crate) mod drawn {
     }
     pub(crate) fn queues(style: &Style, body: Value) -> String {
         queues::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn approvals(style: &Style, body: Value) -> String {
+        approvals::draw(style, &Listed::of(body))
     }
     pub(crate) fn why(style: &Style, body: &Value) -> String {
         why_command::text_of(style, body)

@@ -17,6 +17,8 @@ enum As {
     Port,
     /// A key that everybody then needs, as upstream has it.
     Key,
+    /// Taken as it is and never shown.
+    Secret,
     /// A cap: full agents refuse, as upstream has it.
     Cap,
     /// Says nothing that the other keys do not say.
@@ -60,6 +62,11 @@ const ALIASES: &[(&str, &str, As)] = &[
         As::Text,
     ),
     (
+        "AGENTFIELD_APPROVAL_WEBHOOK_SECRET",
+        "auth.approval_webhook_secret",
+        As::Secret,
+    ),
+    (
         "AGENTFIELD_SHUTDOWN_TIMEOUT",
         "server.shutdown_timeout",
         As::Seconds,
@@ -80,7 +87,6 @@ const NOT_YET: &[&str] = &[
     "AGENTFIELD_LLM_HEALTH_FAILURE_THRESHOLD",
     "AGENTFIELD_LLM_HEALTH_RECOVERY_TIMEOUT",
     "AGENTFIELD_LLM_HEALTH_HALF_OPEN_PROBES",
-    "AGENTFIELD_APPROVAL_WEBHOOK_SECRET",
 ];
 
 /// Sets what the aliases say and returns those that are set and not supported.
@@ -106,6 +112,10 @@ pub(super) fn apply(
                 Value::from(with_port(settings, text)),
                 source,
             ),
+            As::Secret => {
+                let hidden = Source::Alias(name, "(redacted)".into());
+                set(settings, key, Value::from(text), hidden);
+            }
             As::Key => {
                 let hidden = Source::Alias(name, "(redacted)".into());
                 set(settings, key, Value::from(text), hidden.clone());

@@ -375,6 +375,7 @@ mod tests {
             env: env(&[
                 ("MUSTER_AUTH__API_KEY", "canary"),
                 ("AGENTFIELD_APPROVAL_WEBHOOK_SECRET", "canary"),
+                ("AGENTFIELD_LLM_HEALTH_ENABLED", "true"),
                 ("AGENTFIELD_EXEC_ASYNC_QUEUE_CAPACITY", "1024"),
             ]),
             ..Sources::default()

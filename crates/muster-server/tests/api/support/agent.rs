@@ -43,6 +43,8 @@ struct Inner {
     plane: Client,
     seen: Arc<Mutex<Vec<Request>>>,
     cancels: Arc<Mutex<Vec<String>>>,
+    told: Arc<Mutex<Vec<Request>>>,
+    refuses: Arc<AtomicUsize>,
     gate: Arc<Notify>,
     running: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
@@ -87,6 +89,8 @@ impl FakeAgent {
             plane: plane.clone(),
             seen: Arc::default(),
             cancels: Arc::default(),
+            told: Arc::default(),
+            refuses: Arc::default(),
             gate: Arc::default(),
             running: Arc::default(),
             most: Arc::default(),
@@ -95,6 +99,7 @@ impl FakeAgent {
             .route("/reasoners/{name}", post(call))
             .route("/skills/{name}", post(call))
             .route("/_internal/executions/{id}/cancel", post(cancel))
+            .route("/webhooks/approval", post(approval))
             .route("/health", get(health))
             .with_state(inner.clone());
         let server = tokio::spawn(serve(listener, router));
@@ -157,6 +162,26 @@ impl FakeAgent {
         self.inner.cancels.lock().clone()
     }
 
+    /// What it was told of decisions.
+    pub(crate) fn told(&self) -> Vec<Value> {
+        let told = self.inner.told.lock();
+        told.iter()
+            .map(|request| serde_json::from_slice(&request.body).unwrap())
+            .collect()
+    }
+
+    /// The signatures of what it was told.
+    pub(crate) fn told_signatures(&self) -> Vec<String> {
+        let told = self.inner.told.lock();
+        let signed = told.iter().map(|request| request.header("x-hax-signature"));
+        signed.map(str::to_owned).collect()
+    }
+
+    /// From now on it wants to hear of no decision.
+    pub(crate) fn refuse_to_be_told(&self) {
+        self.inner.refuses.store(1, Ordering::SeqCst);
+    }
+
     /// The most calls that ran at once.
     pub(crate) fn most_at_once(&self) -> usize {
         self.inner.most.load(Ordering::SeqCst)
@@ -204,6 +229,23 @@ async fn cancel(State(agent): State<Inner>, Path(id): Path<String>) -> Response 
     agent.cancels.lock().push(id.clone());
     agent.gate.notify_waiters();
     axum::Json(json!({"cancelled": true, "execution_id": id})).into_response()
+}
+
+async fn approval(
+    State(agent): State<Inner>,
+    uri: axum::http::Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if agent.refuses.load(Ordering::SeqCst) > 0 {
+        return StatusCode::GONE.into_response();
+    }
+    agent.told.lock().push(Request {
+        path: uri.path().to_owned(),
+        headers,
+        body,
+    });
+    axum::Json(json!({"status": "received", "resolved": true})).into_response()
 }
 
 async fn call(

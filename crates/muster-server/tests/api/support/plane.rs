@@ -4,9 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use muster_server::auth::KeyText;
 use muster_server::config::{Size, Span, SpanOrOff};
 use muster_server::{Config, Plane, Running};
+use muster_store::annex::KeyRecord;
 use muster_store::{Durability, MemoryStore, Options, SqliteStore, Stores};
+use muster_wire::Timestamp;
 use serde_json::Value;
 
 use super::{Answer, Client, eventually};
@@ -15,6 +18,8 @@ pub(crate) struct TestPlane {
     pub(crate) running: Running,
     pub(crate) client: Client,
     pub(crate) memory: Option<Arc<MemoryStore>>,
+    /// The key of a person who may decide.
+    key: KeyText,
 }
 
 /// What tests want of a configuration: short waits.
@@ -86,12 +91,33 @@ impl TestPlane {
     }
 
     async fn on(config: Config, stores: Stores, memory: Option<Arc<MemoryStore>>) -> Self {
+        let key = KeyText::mint().unwrap();
+        let record = KeyRecord {
+            id: muster_wire::mint("key"),
+            prefix: key.prefix(),
+            hash: key.hash(),
+            name: "ada".into(),
+            scopes: vec!["operate".into()],
+            principal: "ada".into(),
+            created_at: Timestamp::wall_clock(),
+            used_at: None,
+            revoked_at: None,
+            expires_at: None,
+        };
+        stores.annex.key_put(&record).unwrap();
         let running = Plane::start(config, stores).await.unwrap();
         Self {
             client: Client::new(format!("http://{}", running.address)),
             running,
             memory,
+            key,
         }
+    }
+
+    /// Posts with the key of a person who may decide.
+    pub(crate) async fn as_person(&self, path: &str, body: &Value) -> Answer {
+        let key = [("x-api-key", self.key.expose())];
+        self.client.post_with(path, &key, body).await
     }
 
     pub(crate) fn url(&self) -> String {

@@ -1,0 +1,203 @@
+//! Pausing and resuming one execution, or a whole run.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use muster_engine::event::{Pause, TreePause};
+use muster_engine::{Event, Reply};
+use muster_wire::{Category, ExecutionId, RunId, Status};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::body::{PathText, RawBody};
+use super::caller::Caller;
+use super::cancel::{reason, unknown_run};
+use super::problem::{Answer, Problem};
+use super::show;
+use super::write::{Writer, string};
+use crate::app::App;
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(pause_tree))
+        .routes(routes!(resume_tree))
+}
+
+/// Pauses one execution. What was not sent is not sent until it is resumed.
+#[utoipa::path(
+    post, path = "/api/v1/executions/{id}/pause", tag = "executions",
+    params(("id" = String, Path, description = "The execution")),
+    request_body(content = serde_json::Value, description = "{reason?}"),
+    responses(
+        (status = 200, description = "Paused, or it was already", body = serde_json::Value),
+        (status = 404, description = "No such execution"),
+        (status = 409, description = "It has ended, or runs inside its caller's process"),
+    )
+)]
+async fn pause(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(id): PathText,
+    RawBody(body): RawBody,
+) -> Answer {
+    one(&app, &caller, &id, &body, true).await
+}
+
+/// Resumes one execution: it has the state again that it had.
+#[utoipa::path(
+    post, path = "/api/v1/executions/{id}/resume", tag = "executions",
+    params(("id" = String, Path, description = "The execution")),
+    request_body(content = serde_json::Value, description = "{reason?}"),
+    responses(
+        (status = 200, description = "Resumed", body = serde_json::Value),
+        (status = 404, description = "No such execution"),
+        (status = 409, description = "It is not paused, or has ended"),
+    )
+)]
+async fn resume(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(id): PathText,
+    RawBody(body): RawBody,
+) -> Answer {
+    one(&app, &caller, &id, &body, false).await
+}
+
+/// Pauses a run: its open members, and whatever joins it from then on.
+#[utoipa::path(
+    post, path = "/api/v1/workflows/{run}/pause-tree", tag = "runs",
+    params(("run" = String, Path, description = "The run")),
+    request_body(content = serde_json::Value, description = "{reason?}"),
+    responses(
+        (status = 200, description = "Paused", body = serde_json::Value),
+        (status = 404, description = "No such run"),
+        (status = 409, description = "It has ended or was cancelled"),
+    )
+)]
+async fn pause_tree(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(run): PathText,
+    RawBody(body): RawBody,
+) -> Answer {
+    tree(&app, &caller, &run, &body, true).await
+}
+
+/// Resumes a run: every paused member, also those that were paused one by one.
+#[utoipa::path(
+    post, path = "/api/v1/workflows/{run}/resume-tree", tag = "runs",
+    params(("run" = String, Path, description = "The run")),
+    request_body(content = serde_json::Value, description = "{reason?}"),
+    responses(
+        (status = 200, description = "Resumed", body = serde_json::Value),
+        (status = 404, description = "No such run"),
+        (status = 409, description = "Nothing of it is paused"),
+    )
+)]
+async fn resume_tree(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(run): PathText,
+    RawBody(body): RawBody,
+) -> Answer {
+    tree(&app, &caller, &run, &body, false).await
+}
+
+async fn one(app: &App, caller: &Caller, id: &str, body: &[u8], on: bool) -> Answer {
+    let execution = show::execution_id(id)?;
+    let reason = reason(body)?;
+    let (id, by) = (execution.clone(), caller.principal.clone());
+    let make = |waiter| {
+        Event::PauseRequested(Box::new(Pause {
+            waiter,
+            execution: id,
+            on,
+            by,
+            reason,
+            known: None,
+        }))
+    };
+    match app.driver.ask(make).await? {
+        Reply::Moved { executions, status } => Ok(moved(
+            Writer::object().text("execution_id", execution.as_str()),
+            &executions,
+            status,
+            on,
+        )),
+        Reply::AlreadyEnded { status } => Err(has_ended(&execution, status)),
+        Reply::UnknownExecution => Err(show::unknown_execution(&execution)),
+        Reply::Conflict { message, status } => {
+            Err(conflict(message, status).execution(execution.as_str()))
+        }
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(Problem::internal(&format!(
+            "a pause was answered {other:?}"
+        ))),
+    }
+}
+
+async fn tree(app: &App, caller: &Caller, run: &str, body: &[u8], on: bool) -> Answer {
+    let run = RunId::parse(run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
+    let reason = reason(body)?;
+    let (id, by) = (run.clone(), caller.principal.clone());
+    let make = |waiter| {
+        Event::TreePauseRequested(Box::new(TreePause {
+            waiter,
+            run: id,
+            on,
+            by,
+            reason,
+            known: None,
+        }))
+    };
+    match app.driver.ask(make).await? {
+        Reply::Moved { executions, status } => Ok(moved(
+            Writer::object().text("run_id", run.as_str()),
+            &executions,
+            status,
+            on,
+        )),
+        Reply::UnknownRun => Err(unknown_run(&run)),
+        Reply::Conflict { message, status } => Err(conflict(message, status)),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(Problem::internal(&format!(
+            "a pause was answered {other:?}"
+        ))),
+    }
+}
+
+fn moved(writer: &mut Writer, executions: &[ExecutionId], status: Status, on: bool) -> Response {
+    writer
+        .text("status", status.for_sdk())
+        .text("state", status.word())
+        .flag("changed", !executions.is_empty())
+        .list(
+            if on { "paused" } else { "resumed" },
+            executions,
+            |mut out, id| {
+                string(&mut out, id.as_str());
+                out
+            },
+        )
+        .answer(StatusCode::OK)
+}
+
+/// 409 for what has ended.
+pub(crate) fn has_ended(execution: &ExecutionId, status: Status) -> Problem {
+    Problem::new(
+        Category::Conflict,
+        format!("the execution has ended already: {status}"),
+    )
+    .execution(execution.as_str())
+}
+
+/// 409 with the state that is in the way.
+pub(crate) fn conflict(message: String, status: Option<Status>) -> Problem {
+    let problem = Problem::new(Category::Conflict, message);
+    match status {
+        Some(status) => problem.details(serde_json::json!({ "state": status.word() })),
+        None => problem,
+    }
+}
