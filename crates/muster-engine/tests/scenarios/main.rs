@@ -2,13 +2,17 @@
 //! sockets, no sleeps; the store is a set of maps.
 
 mod admission;
+mod approvals;
 mod callbacks;
 mod cancels;
 mod circuits;
+mod parents;
+mod pauses;
 mod properties;
 mod recovery;
 mod replay;
 mod restarts;
 mod rows;
 mod tags;
+mod waits;
 mod world;

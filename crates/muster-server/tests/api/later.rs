@@ -17,8 +17,6 @@ async fn what_is_not_there_is_said_in_the_one_shape() {
         answer.is_problem(status, category);
     }
     for path in [
-        "/api/v1/executions/e/pause",
-        "/api/v1/agents/a/executions/e/request-approval",
         "/api/v1/nodes/register-serverless",
         "/api/v1/sessions",
         "/api/v1/sessions/s/memory",
