@@ -52,6 +52,8 @@ pub struct Engine {
     pub(crate) approvals: Approvals,
     /// Number of the latest end after which queued children of it may be in the store alone.
     pub(crate) bereaved_at: Option<u64>,
+    /// They are being read now: one read at a time.
+    pub(crate) reading_bereaved: bool,
     /// Nothing was read yet of what ended before the last crash and left children in queues.
     pub(crate) unread_bereaved: bool,
     /// Who is called at which address.

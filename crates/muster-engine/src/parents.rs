@@ -126,7 +126,10 @@ impl Engine {
         self.end(now, execution, end, out);
     }
 
-    pub(crate) fn read_bereaved(&self, out: &mut Effects) {
+    pub(crate) fn read_bereaved(&mut self, out: &mut Effects) {
+        if std::mem::replace(&mut self.reading_bereaved, true) {
+            return;
+        }
         out.loads.push(Load::Bereaved {
             limit: BEREAVED_READ,
         });
@@ -140,6 +143,7 @@ impl Engine {
         as_of: u64,
         out: &mut Effects,
     ) {
+        self.reading_bereaved = false;
         if !self.recent.ends_cover(as_of) {
             return self.read_bereaved(out);
         }

@@ -72,6 +72,7 @@ impl Engine {
             children: FxHashMap::default(),
             approvals: Approvals::default(),
             bereaved_at: None,
+            reading_bereaved: false,
             unread_bereaved: !snapshot.queues.is_empty(),
             addresses: FxHashMap::default(),
             workers: FxHashMap::default(),

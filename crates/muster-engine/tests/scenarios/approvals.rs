@@ -38,9 +38,15 @@ fn running_asked_waits_without_slot_and_clock_and_a_decision_lets_it_go_on() {
         (Decision::RequestChanges, "approval_request_changes"),
     ] {
         let (mut world, id) = waiting();
-        assert_eq!(world.row(&id).status_reason.as_deref(), Some("waiting_for_approval"));
+        assert_eq!(
+            world.row(&id).status_reason.as_deref(),
+            Some("waiting_for_approval")
+        );
         world.pass(Duration::from_secs(1800));
-        let Reply::Decided { status, repeated, .. } = world.decide(Some(&id), None, decision) else {
+        let Reply::Decided {
+            status, repeated, ..
+        } = world.decide(Some(&id), None, decision)
+        else {
             panic!("it is pending");
         };
         assert_eq!((status, repeated), (Some(Status::Running), false));
@@ -82,8 +88,15 @@ fn same_request_again_is_the_same_answer_and_another_pending_one_a_conflict() {
         panic!("a request has one answer");
     };
     assert_eq!(decided.decision, Some(Decision::Approved));
-    assert_eq!(world.status(&id), Status::Running, "it does not wait again for that");
-    assert!(matches!(world.ask_for(&id, "other"), Reply::ApprovalPending(_)));
+    assert_eq!(
+        world.status(&id),
+        Status::Running,
+        "it does not wait again for that"
+    );
+    assert!(matches!(
+        world.ask_for(&id, "other"),
+        Reply::ApprovalPending(_)
+    ));
 }
 
 #[test]
@@ -99,25 +112,40 @@ fn only_the_live_attempt_of_that_agent_may_ask() {
     let mut by_key = world.wish(&id, "r");
     by_key.from.proof = None;
     by_key.key_agent = Some(muster_wire::AgentId::trusted("a"));
-    assert!(matches!(world.ask_approval(by_key), Reply::ApprovalPending(_)));
+    assert!(matches!(
+        world.ask_approval(by_key),
+        Reply::ApprovalPending(_)
+    ));
     world.answer(&id, Status::Succeeded);
     let late = world.wish(&id, "r2");
-    assert!(matches!(world.ask_approval(late), Reply::AlreadyEnded { .. }));
+    assert!(matches!(
+        world.ask_approval(late),
+        Reply::AlreadyEnded { .. }
+    ));
 }
 
 #[test]
 fn the_same_decision_again_is_fine_another_is_a_conflict_and_so_is_one_after_the_end() {
     let (mut world, id) = waiting();
     world.decide(Some(&id), Some("r"), Decision::Approved);
-    let Reply::Decided { repeated, .. } = world.decide(Some(&id), Some("r"), Decision::Approved) else {
+    let Reply::Decided { repeated, .. } = world.decide(Some(&id), Some("r"), Decision::Approved)
+    else {
         panic!("the same again");
     };
     assert!(repeated);
-    assert!(is_conflict(&world.decide(Some(&id), Some("r"), Decision::Rejected)));
+    assert!(is_conflict(&world.decide(
+        Some(&id),
+        Some("r"),
+        Decision::Rejected
+    )));
     world.tell_told(&id, "r", true);
     world.ask_for(&id, "s");
     world.answer(&id, Status::Succeeded);
-    assert!(is_conflict(&world.decide(Some(&id), Some("s"), Decision::Approved)));
+    assert!(is_conflict(&world.decide(
+        Some(&id),
+        Some("s"),
+        Decision::Approved
+    )));
     let unknown = world.decide(None, Some("nobody"), Decision::Approved);
     assert!(matches!(unknown, Reply::UnknownApproval));
 }
@@ -134,14 +162,20 @@ fn a_request_id_that_fits_several_is_ambiguous_and_names_them() {
     world.decide(Some(&first), Some("r"), Decision::Approved);
     let one = world.decide(None, Some("r"), Decision::Rejected);
     assert!(matches!(one, Reply::Decided { .. }), "one is left: {one:?}");
-    assert_eq!(world.row(&second).status_reason.as_deref(), Some("approval_rejected"));
+    assert_eq!(
+        world.row(&second).status_reason.as_deref(),
+        Some("approval_rejected")
+    );
 }
 
 #[test]
 fn waiting_outcome_is_always_taken_and_closes_the_approval() {
     let (mut world, id) = waiting();
     let proof = world.proof(&id);
-    assert!(matches!(world.call_back(proof, Status::Succeeded), Reply::CallbackTaken));
+    assert!(matches!(
+        world.call_back(proof, Status::Succeeded),
+        Reply::CallbackTaken
+    ));
     assert_eq!(world.status(&id), Status::Succeeded);
     let closed = world.rows.approvals.values().next().unwrap();
     assert!(closed.decided_at.is_some() && closed.decision.is_none());
@@ -165,11 +199,17 @@ fn expiry_is_a_decision_and_untold_it_cancels() {
     world.pass(HOUR - SECOND);
     assert_eq!(world.status(&id), Status::Waiting);
     world.pass(2 * SECOND);
-    assert_eq!(world.row(&id).status_reason.as_deref(), Some("approval_expired"));
+    assert_eq!(
+        world.row(&id).status_reason.as_deref(),
+        Some("approval_expired")
+    );
     assert_eq!(world.told_approvals.len(), 1);
     world.tell_told(&id, "r", false);
     assert_eq!(world.status(&id), Status::Cancelled);
-    assert_eq!(world.row(&id).status_reason.as_deref(), Some("approval_expired"));
+    assert_eq!(
+        world.row(&id).status_reason.as_deref(),
+        Some("approval_expired")
+    );
 }
 
 #[test]
@@ -198,7 +238,10 @@ fn an_agent_that_polls_is_told_by_nobody_and_cancelled_by_nobody() {
     world.pass(Duration::from_secs(120));
     assert_eq!(world.status(&id), Status::Running);
     world.crash(SECOND);
-    assert!(world.told_approvals.is_empty(), "not after a restart either");
+    assert!(
+        world.told_approvals.is_empty(),
+        "not after a restart either"
+    );
 }
 
 #[test]
@@ -212,7 +255,10 @@ fn expiry_survives_a_crash_and_time_without_a_decider_does_not_count() {
     world.pass(Duration::from_secs(1790));
     assert_eq!(world.status(&id), Status::Waiting);
     world.pass(20 * SECOND);
-    assert_eq!(world.row(&id).status_reason.as_deref(), Some("approval_expired"));
+    assert_eq!(
+        world.row(&id).status_reason.as_deref(),
+        Some("approval_expired")
+    );
 }
 
 #[test]
@@ -238,7 +284,10 @@ fn paused_while_waiting_a_decision_counts_and_the_agent_is_told_at_the_resume() 
     world.crash(SECOND);
     assert!(world.told_approvals.is_empty());
     world.pause(&id, false);
-    assert_eq!(world.row(&id).status_reason.as_deref(), Some("approval_approved"));
+    assert_eq!(
+        world.row(&id).status_reason.as_deref(),
+        Some("approval_approved")
+    );
     assert_eq!(world.told_approvals.len(), 1);
 }
 
@@ -248,7 +297,10 @@ fn paused_while_waiting_gives_the_waiting_back() {
     world.pause(&id, true);
     world.pause(&id, false);
     assert_eq!(world.status(&id), Status::Waiting);
-    assert_eq!(world.row(&id).status_reason.as_deref(), Some("waiting_for_approval"));
+    assert_eq!(
+        world.row(&id).status_reason.as_deref(),
+        Some("waiting_for_approval")
+    );
     assert!(world.row(&id).wait.is_some());
 }
 

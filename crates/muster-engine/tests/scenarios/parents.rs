@@ -32,7 +32,12 @@ fn child(world: &mut World, parent: &ExecutionId, target: &str, wish: ParentEnd)
 
 #[test]
 fn on_parent_end_cancel_by_call_or_function_ends_children_however_the_parent_ends() {
-    for status in [Status::Succeeded, Status::Failed, Status::Cancelled, Status::Timeout] {
+    for status in [
+        Status::Succeeded,
+        Status::Failed,
+        Status::Cancelled,
+        Status::Timeout,
+    ] {
         let (mut world, parent) = world(0, 128);
         let by_call = child(&mut world, &parent, "b.f", ParentEnd::Cancel);
         let (_, by_function) = world.child(&parent, "b.p");
@@ -84,11 +89,20 @@ fn on_parent_end_cancel_is_carried_out_after_a_crash_in_between() {
     // The plane dies before what is only in the store was read.
     world.answer_loads = false;
     world.answer(&parent, Status::Succeeded);
-    assert!(world.loads.iter().any(|load| matches!(load, Load::Bereaved { .. })));
+    assert!(
+        world
+            .loads
+            .iter()
+            .any(|load| matches!(load, Load::Bereaved { .. }))
+    );
     assert!(children.iter().any(|id| world.status(id) == Status::Queued));
     world.answer_loads = true;
     world.crash(SECOND);
-    assert!(children.iter().all(|id| world.status(id) == Status::Cancelled));
+    assert!(
+        children
+            .iter()
+            .all(|id| world.status(id) == Status::Cancelled)
+    );
     world.answer(&blocker, Status::Succeeded);
     assert!(children.iter().all(|id| world.sent(id) == 0));
 }

@@ -27,12 +27,24 @@ fn queued_pause_leaves_the_queue_and_resume_gives_the_old_place_back() {
     let (_, first) = world.call(Lane::Async, "a.f");
     let (_, second) = world.call(Lane::Async, "a.f");
     let (_, third) = world.call(Lane::Async, "a.f");
-    assert!(matches!(world.pause(&second, true), Reply::Moved { status: Status::Paused, .. }));
+    assert!(matches!(
+        world.pause(&second, true),
+        Reply::Moved {
+            status: Status::Paused,
+            ..
+        }
+    ));
     let place = world.row(&second).queue;
     world.answer(&first, Status::Succeeded);
     assert_eq!(world.sent(&third), 1, "the next one goes");
     let (_, fourth) = world.call(Lane::Async, "a.f");
-    assert!(matches!(world.pause(&second, false), Reply::Moved { status: Status::Queued, .. }));
+    assert!(matches!(
+        world.pause(&second, false),
+        Reply::Moved {
+            status: Status::Queued,
+            ..
+        }
+    ));
     assert_eq!(world.row(&second).queue, place);
     world.answer(&third, Status::Succeeded);
     assert_eq!((world.sent(&second), world.sent(&fourth)), (1, 0));
@@ -52,7 +64,10 @@ fn paused_of_a_paused_is_the_same_again_and_resume_of_another_is_a_conflict() {
     world.answer(&id, Status::Succeeded);
     assert!(matches!(world.pause(&id, true), Reply::AlreadyEnded { .. }));
     let unknown = muster_wire::ExecutionId::trusted("exec_none");
-    assert!(matches!(world.pause(&unknown, true), Reply::UnknownExecution));
+    assert!(matches!(
+        world.pause(&unknown, true),
+        Reply::UnknownExecution
+    ));
 }
 
 #[test]
@@ -64,11 +79,22 @@ fn running_pause_keeps_the_slot_stops_the_clock_and_takes_the_outcome() {
     world.pause(&id, true);
     assert_eq!(world.row(&id).active_us, 10_000_000);
     let (_, next) = world.call(Lane::Async, "a.f");
-    assert_eq!(world.sent(&next), 0, "a paused dispatched one keeps its slot");
+    assert_eq!(
+        world.sent(&next),
+        0,
+        "a paused dispatched one keeps its slot"
+    );
     world.pass(Duration::from_secs(4 * 3600));
-    assert_eq!(world.status(&id), Status::Paused, "its deadline does not come");
+    assert_eq!(
+        world.status(&id),
+        Status::Paused,
+        "its deadline does not come"
+    );
     let proof = world.proof(&id);
-    assert!(matches!(world.call_back(proof, Status::Failed), Reply::CallbackTaken));
+    assert!(matches!(
+        world.call_back(proof, Status::Failed),
+        Reply::CallbackTaken
+    ));
     assert_eq!(world.status(&id), Status::Failed);
     assert_eq!(world.row(&id).active_us, 10_000_000);
     assert_eq!(world.sent(&next), 1);
@@ -96,7 +122,10 @@ fn absorbed_pause_wins_over_the_return_of_the_agent_and_the_wait_begins_anew() {
     world.beat("a", "i0");
     let (_, id) = world.call(Lane::Async, "a.f");
     world.refuse_dial(&id);
-    assert_eq!(world.row(&id).status_reason.as_deref(), Some("awaiting_agent_restart"));
+    assert_eq!(
+        world.row(&id).status_reason.as_deref(),
+        Some("awaiting_agent_restart")
+    );
     world.pass(10 * SECOND);
     world.pause(&id, true);
     world.pass(Duration::from_secs(600));
@@ -118,7 +147,11 @@ fn resumed_absorbed_call_fails_at_once_when_its_agent_is_down_by_now() {
     world.refuse_dial(&id);
     world.pause(&id, true);
     world.goodbye("a");
-    assert_eq!(world.status(&id), Status::Paused, "nobody ends what is paused");
+    assert_eq!(
+        world.status(&id),
+        Status::Paused,
+        "nobody ends what is paused"
+    );
     world.pause(&id, false);
     assert_eq!(world.category(&id), Some(Category::AgentUnreachable));
 }
@@ -146,6 +179,8 @@ fn cancel_of_a_paused_one_is_final_whatever_it_was() {
     let (_, queued) = world.call(Lane::Async, "a.f");
     for id in [&running, &queued] {
         world.pause(id, true);
+    }
+    for id in [&running, &queued] {
         assert!(matches!(world.cancel(id), Reply::Cancelled { .. }));
         assert_eq!(world.status(id), Status::Cancelled);
     }
@@ -170,19 +205,21 @@ fn observed_executions_are_paused_by_their_caller_alone() {
     world.accept(&caller);
     let inside = muster_wire::ExecutionId::trusted("exec_inside");
     let parent = world.proof(&caller);
-    world.step(muster_engine::Event::Reported(Box::new(muster_engine::event::Report {
-        about: muster_wire::AttemptRef {
-            execution: inside.clone(),
-            proof: None,
+    world.step(muster_engine::Event::Reported(Box::new(
+        muster_engine::event::Report {
+            about: muster_wire::AttemptRef {
+                execution: inside.clone(),
+                proof: None,
+            },
+            parent: Some(parent),
+            run: None,
+            agent: muster_wire::AgentId::trusted("a"),
+            function: muster_wire::FunctionName::trusted("f"),
+            outcome: Box::new(World::outcome(Status::Running)),
+            input: None,
+            session: None,
         },
-        parent: Some(parent),
-        run: None,
-        agent: muster_wire::AgentId::trusted("a"),
-        function: muster_wire::FunctionName::trusted("f"),
-        outcome: Box::new(World::outcome(Status::Running)),
-        input: None,
-        session: None,
-    })));
+    )));
     let Reply::Conflict { message, .. } = world.pause(&inside, true) else {
         panic!("it runs in its caller's process");
     };
@@ -196,7 +233,10 @@ fn a_paused_run_admits_what_joins_it_as_paused_on_every_lane() {
     let run = world.row(&root).run.clone();
     assert!(matches!(world.pause_tree(&run, true), Reply::Moved { .. }));
     let (_, child) = world.child(&root, "a.f");
-    assert_eq!((world.status(&child), world.sent(&child)), (Status::Paused, 0));
+    assert_eq!(
+        (world.status(&child), world.sent(&child)),
+        (Status::Paused, 0)
+    );
     let mut held = world.submission(Lane::Sync, "a.f");
     held.run = run.clone();
     held.run_claimed = true;

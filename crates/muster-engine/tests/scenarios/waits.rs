@@ -32,7 +32,10 @@ fn awaiting_child_names_the_child_and_needs_one_that_waits() {
     let row = world.row(&parent);
     assert_eq!(row.status_reason.as_deref(), Some("awaiting_child"));
     let wait = row.wait.as_deref().unwrap();
-    assert_eq!((wait.cause, &*wait.reference), (WaitCause::AwaitingChild, child.as_str()));
+    assert_eq!(
+        (wait.cause, &*wait.reference),
+        (WaitCause::AwaitingChild, child.as_str())
+    );
     assert!(!applied(&world.awaiter(&parent, true)), "it waits already");
 }
 
@@ -43,7 +46,10 @@ fn awaiting_child_ends_with_the_child_s_wait_whether_or_not_the_agent_says_so() 
     world.awaiter(&parent, true);
     world.decide(Some(&child), None, Decision::Approved);
     assert_eq!(world.status(&parent), Status::Running);
-    assert!(!applied(&world.awaiter(&parent, false)), "nothing is left to end");
+    assert!(
+        !applied(&world.awaiter(&parent, false)),
+        "nothing is left to end"
+    );
 
     let (mut world, parent, child) = family();
     world.ask_for(&child, "r");
@@ -54,7 +60,10 @@ fn awaiting_child_ends_with_the_child_s_wait_whether_or_not_the_agent_says_so() 
     let (mut world, parent, child) = family();
     world.ask_for(&child, "r");
     world.awaiter(&parent, true);
-    assert!(applied(&world.awaiter(&parent, false)), "its agent goes on earlier");
+    assert!(
+        applied(&world.awaiter(&parent, false)),
+        "its agent goes on earlier"
+    );
     assert_eq!(world.status(&parent), Status::Running);
 }
 
@@ -87,7 +96,10 @@ fn awaiter_running_ends_only_a_wait_for_a_child() {
 fn a_paused_child_is_waited_for_too() {
     let (mut world, parent, child) = family();
     world.pause(&child, true);
-    assert!(applied(&world.awaiter(&parent, true)), "its caller sees it as waiting");
+    assert!(
+        applied(&world.awaiter(&parent, true)),
+        "its caller sees it as waiting"
+    );
     world.pause(&child, false);
     assert_eq!(world.status(&parent), Status::Running);
 }
@@ -98,7 +110,10 @@ fn a_callback_from_awaiting_child_is_taken() {
     world.ask_for(&child, "r");
     world.awaiter(&parent, true);
     let proof = world.proof(&parent);
-    assert!(matches!(world.call_back(proof, Status::Succeeded), Reply::CallbackTaken));
+    assert!(matches!(
+        world.call_back(proof, Status::Succeeded),
+        Reply::CallbackTaken
+    ));
     assert_eq!(world.status(&parent), Status::Succeeded);
 }
 
@@ -128,9 +143,16 @@ fn a_slot_is_given_back_while_waiting_and_taken_again_over_the_cap() {
     assert_eq!(world.sent(&second), 1, "the waiting one's slot is free");
     world.decide(Some(&first), None, Decision::Approved);
     assert_eq!(world.status(&first), Status::Running);
-    assert!(world.row(&first).over_cap, "it returns over the cap, and that is shown");
+    assert!(
+        world.row(&first).over_cap,
+        "it returns over the cap, and that is shown"
+    );
     world.answer(&second, Status::Succeeded);
-    assert_eq!(world.sent(&third), 0, "the one that returned holds the slot");
+    assert_eq!(
+        world.sent(&third),
+        0,
+        "the one that returned holds the slot"
+    );
     world.answer(&first, Status::Succeeded);
     assert_eq!(world.sent(&third), 1);
 }
