@@ -55,7 +55,8 @@ def submit(plane, target, inputs, webhook):
 
 def test_the_sdks_client_is_told_of_ends_with_the_signature_it_knows(world):
     plane = world.plane(webhooks__allow='["127.0.0.1"]')
-    world.agent(plane, "basic.py", "hooked")
+    agent = world.agent(plane, "basic.py", "hooked")
+    agent.expect_error("a test")
     receiver = Receiver()
     try:
         webhook = WebhookConfig(url=receiver.url, secret=SECRET, headers={"X-Own": "yes"})

@@ -72,7 +72,7 @@ pub(super) fn approvals(
         narrow.and("decided_at IS NOT NULL AND decision IS NULL", []);
     }
     if let Some(decision) = filter.decision {
-        narrow.and("decision = ?", [Value::Integer(decision.code().into())]);
+        narrow.and("decision = ?", [Value::Integer(decision.code())]);
     }
     if let Some(agent) = &filter.agent {
         narrow.text("agent = ?", agent.as_str());
