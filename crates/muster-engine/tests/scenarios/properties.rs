@@ -551,6 +551,11 @@ impl Play {
                 })
                 .count();
             assert_eq!(ends, 1, "{} ended {ends} times", row.id);
+            // Whatever ended it: who asked to be told has one message, and nobody else has.
+            let told = world.rows.outbox.iter().filter(|m| m.execution == row.id);
+            let asked = row.links.as_ref().is_some_and(|l| l.webhook.is_some());
+            let statuses: Vec<Status> = told.map(|message| message.status).collect();
+            assert_eq!(statuses, vec![row.status; usize::from(asked)], "{}", row.id);
         }
         for (waiter, sync) in &self.held {
             let replies = world.replies.get(waiter).map_or(0, Vec::len);
