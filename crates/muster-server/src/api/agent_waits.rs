@@ -1,11 +1,13 @@
 //! How an agent waits: it asks for a person's decision, looks whether there is one, and says
 //! that it waits for a child. As the published SDK speaks.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use muster_engine::event::{ApprovalAsk, Awaiter};
 use muster_engine::{Event, Reply};
 use muster_wire::{AgentId, AttemptRef, Category, ExecutionId};
@@ -37,8 +39,17 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(awaiter_status))
 }
 
-/// Agent and execution of the path.
-type Named = axum::extract::Path<(String, String)>;
+/// Agent and execution of the path, decoded; what cannot be decoded is empty, and no id.
+struct Named(String, String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Infallible;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let path = axum::extract::Path::<(String, String)>::from_request_parts(parts, state).await;
+        let (agent, id) = path.map(|path| path.0).unwrap_or_default();
+        Ok(Self(agent, id))
+    }
+}
 
 #[derive(Deserialize)]
 struct Asked {
@@ -70,7 +81,7 @@ struct Asked {
 async fn request_approval(
     State(app): State<App>,
     caller: Caller,
-    axum::extract::Path((agent, id)): Named,
+    Named(agent, id): Named,
     RawBody(body): RawBody,
 ) -> Answer {
     let (agent, from) = named(&agent, &id)?;
@@ -156,7 +167,7 @@ struct Which {
 )]
 async fn approval_status(
     State(app): State<App>,
-    axum::extract::Path((agent, id)): Named,
+    Named(agent, id): Named,
     Query(which): Query<Which>,
 ) -> Answer {
     let (agent, from) = named(&agent, &id)?;
@@ -211,7 +222,7 @@ struct Report {
 async fn awaiter_status(
     State(app): State<App>,
     caller: Caller,
-    axum::extract::Path((agent, id)): Named,
+    Named(agent, id): Named,
     RawBody(body): RawBody,
 ) -> Answer {
     let (agent, from) = named(&agent, &id)?;

@@ -284,16 +284,14 @@ async fn what_becomes_of_a_call_when_its_parent_ends_is_not_taken_lightly() {
     let agent = FakeAgent::start(&plane, "a").await;
     for path in ["/api/v1/execute/a.echo", "/api/v1/execute/async/a.echo"] {
         let with = |word: serde_json::Value| json!({"input": {}, "on_parent_end": word});
-        let answer = plane.client.post(path, &with(json!("cancel"))).await;
-        answer.is_problem(501, "not_supported");
         for bad in [json!("abandon"), json!(5), json!({})] {
             let answer = plane.client.post(path, &with(bad)).await;
             answer.is_problem(400, "validation");
         }
-        for fine in [json!("detach"), json!(null)] {
+        for fine in [json!("detach"), json!("cancel"), json!(null)] {
             let answer = plane.client.post(path, &with(fine)).await;
             assert!(answer.status.is_success(), "{}", answer.json());
         }
     }
-    assert_eq!(agent.until_seen(4).await.len(), 4);
+    assert_eq!(agent.until_seen(6).await.len(), 6);
 }

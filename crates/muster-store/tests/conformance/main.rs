@@ -9,6 +9,7 @@ mod hostile;
 mod lists;
 mod outbox;
 mod payloads;
+mod people;
 mod reads;
 mod restores;
 mod retention;
