@@ -79,15 +79,22 @@ impl Engine {
             .filter_map(|(_, id)| self.executions.get(id))
             .map(|execution| execution.row.created_at)
             .min();
+        let over_cap = agent
+            .holders
+            .iter()
+            .filter_map(|id| self.executions.get(id));
+        let over_cap = over_cap.filter(|execution| execution.row.over_cap).count();
         AgentState {
             id: agent.id.clone(),
             cap: self.limits.cap(&agent.id),
             running: agent.running(),
+            over_cap: u32::try_from(over_cap).unwrap_or(u32::MAX),
             queued: agent.queue.stored(),
             places: u32::try_from(agent.queue.places()).unwrap_or(u32::MAX),
             absorbed: u32::try_from(agent.absorbed.len()).unwrap_or(u32::MAX),
             oldest_queued_at: oldest,
             starts_per_minute: agent.queue.rate(now),
+            starts_in_ms: agent.queue.starts_in_ms(agent.queue.len(), now),
             held: agent.held || self.hold.is_some(),
             tags: agent.tags.clone(),
             instances: agent.instances.iter().map(|i| i.facts.clone()).collect(),
@@ -116,7 +123,7 @@ impl Engine {
             Phase::Shelved => {}
             Phase::Queued => self.why_queued(now, &target, execution, agent, &mut why),
             Phase::Absorbed { until } => {
-                if self.hold.is_some() || agent.is_some_and(|agent| agent.held) {
+                if self.hold.is_some() || agent.is_some_and(Agent::stopped) {
                     self.why_held(&target, execution, &mut why);
                 } else {
                     why.verdict =
@@ -224,6 +231,19 @@ impl Engine {
     }
 
     fn why_held(&self, target: &str, execution: &Execution, why: &mut Why) {
+        let agent = self.agents.get(&execution.row.agent);
+        let only_tags = self.hold.is_none() && agent.is_some_and(|a| a.unapproved && !a.held);
+        if only_tags && let Some(agent) = agent {
+            let tags = agent.tags.unapproved().join(", ");
+            why.verdict = format!(
+                "{target} waits because tags of {} are not approved: {tags}",
+                agent.id
+            );
+            why.rule =
+                "an agent that asks for a tag which needs an approval is not called before".into();
+            let command = format!("muster tags approve {}", agent.id);
+            return why.changes.push(("approve them".into(), command));
+        }
         let reason = self.hold.as_deref().unwrap_or("the agent is held");
         why.verdict = format!("{target} waits because dispatching is on hold: {reason}");
         why.rule = "while a hold is set nothing is dispatched".into();
@@ -243,7 +263,7 @@ impl Engine {
         why: &mut Why,
     ) {
         let Some(agent) = agent else { return };
-        if self.hold.is_some() || agent.held {
+        if self.hold.is_some() || agent.stopped() {
             return self.why_held(target, execution, why);
         }
         let position = agent.queue.position(&execution.row.queue, now);

@@ -621,6 +621,8 @@ pub struct AgentState {
     pub cap: Option<u32>,
     /// Slots held.
     pub running: u32,
+    /// Of them, those that started over the cap.
+    pub over_cap: u32,
     /// Executions queued in the store.
     pub queued: u64,
     /// Sync callers waiting for their turn.
@@ -631,6 +633,8 @@ pub struct AgentState {
     pub oldest_queued_at: Option<Timestamp>,
     /// Starts per minute, when there is a rate.
     pub starts_per_minute: Option<f64>,
+    /// Milliseconds until one that came now is estimated to start; `None` without a rate.
+    pub starts_in_ms: Option<u64>,
     /// Nothing is dispatched to it.
     pub held: bool,
     /// Its tags that need an approval.

@@ -340,15 +340,17 @@ impl Queue {
             exact = ahead < EXACT_TO;
         }
         ahead += self.places.range(..key).count() as u64;
-        let starts_in_ms = self
-            .rate(now)
-            .filter(|rate| *rate > 0.0)
-            .map(|rate| ((ahead + 1) as f64 * 60_000.0 / rate) as u64);
         Position {
             ahead,
             exact,
-            starts_in_ms,
+            starts_in_ms: self.starts_in_ms(ahead, now),
         }
+    }
+
+    /// Milliseconds until somebody with so many before it is estimated to start.
+    pub(crate) fn starts_in_ms(&self, ahead: u64, now: Timestamp) -> Option<u64> {
+        let rate = self.rate(now).filter(|rate| *rate > 0.0)?;
+        Some(((ahead + 1) as f64 * 60_000.0 / rate) as u64)
     }
 
     /// Recounts from the parts.

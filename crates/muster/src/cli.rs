@@ -99,6 +99,11 @@ pub(crate) enum Command {
     /// Rejects what an execution waits for.
     #[command(after_help = "Examples:\n  muster reject exec_…3QH8ZT --feedback 'too expensive'")]
     Reject(Decide),
+    /// Runs a run or one execution again; what had succeeded is taken over.
+    #[command(
+        after_help = "Examples:\n  muster restart exec_…3QH8ZT\n  muster restart exec_…3QH8ZT --scope execution --input @fixed.json --wait\n  muster restart exec_…3QH8ZT --fork --reuse none"
+    )]
+    Restart(Restart),
     /// Follows the event stream.
     #[command(
         after_help = "Examples:\n  muster tail\n  muster tail --agent hello\n  muster tail --json --from CURSOR | jq ."
@@ -110,6 +115,11 @@ pub(crate) enum Command {
     /// The queues of the agents.
     #[command(after_help = "Examples:\n  muster queues\n  muster queues --watch")]
     Queues(Plain),
+    /// Tags of agents that need an approval before their agents are called.
+    #[command(
+        after_help = "Examples:\n  muster tags\n  muster tags approve billing\n  muster tags reject billing finance"
+    )]
+    Tags(Tags),
     /// Keys: who may do what.
     #[command(
         after_help = "Examples:\n  muster keys list\n  muster keys create --scope call,read --name ci\n  muster keys revoke key_01KB"
@@ -359,6 +369,62 @@ pub(crate) struct Approve {
     /// Not as it is: with changes.
     #[arg(long)]
     pub(crate) changes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Restart {
+    /// The execution: whole, or at least six characters of it.
+    pub(crate) id: String,
+    /// The whole run from its root, or the execution alone.
+    #[arg(long, value_parser = ["workflow", "execution"], default_value = "workflow")]
+    pub(crate) scope: String,
+    /// What is taken over: what had succeeded before it, all that succeeded, or none.
+    #[arg(long, value_parser = ["succeeded-before", "all-succeeded", "none"], default_value = "succeeded-before")]
+    pub(crate) reuse: String,
+    /// Also while the run has not ended.
+    #[arg(long)]
+    pub(crate) fork: bool,
+    /// Another input for what is run again: JSON, @FILE, or - for stdin.
+    #[arg(long, short, value_name = "JSON|@FILE|-")]
+    pub(crate) input: Option<String>,
+    /// Why; kept in the events.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// Waits for the end, at most so long when a duration is given, and prints the result.
+    #[arg(long, value_name = "DURATION", num_args = 0..=1)]
+    pub(crate) wait: Option<Option<String>>,
+    /// Idempotency key: the same key restarts once.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// The result, or the id, and nothing else.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tags {
+    #[command(subcommand)]
+    pub(crate) command: Option<TagsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TagsCommand {
+    /// Who asks for what, and what was decided.
+    List,
+    /// Approves tags of an agent; without any, all that are pending.
+    Approve {
+        /// The agent.
+        agent: String,
+        /// Which tags.
+        tags: Vec<String>,
+    },
+    /// Rejects tags of an agent; without any, all that are pending.
+    Reject {
+        /// The agent.
+        agent: String,
+        /// Which tags.
+        tags: Vec<String>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -109,6 +109,11 @@ fn queues() {
 }
 
 #[test]
+fn tags() {
+    keep("tags", |style| drawn::tags(style, fixture("tags")));
+}
+
+#[test]
 fn why() {
     keep("why", |style| drawn::why(style, &fixture("why")));
 }

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::circuits;
 use crate::api::problem::Problem;
 use crate::app::{App, LifePhase};
 use crate::duties::DutyReport;
@@ -218,6 +219,7 @@ async fn health(State(app): State<App>) -> Json<Health> {
     }
     let (store, quarantined) = store(&app, &mut problems).await;
     let hold = hold(&app, &mut problems).await;
+    llm_circuits(&app, &mut problems).await;
     if quarantined > 0 {
         problems.push(format!(
             "{quarantined} things are set aside; see `muster quarantine list`"
@@ -311,6 +313,25 @@ async fn store(app: &App, problems: &mut Vec<String>) -> (StoreShown, usize) {
             .and_then(|(room, growth)| crate::growth::days_until(room, growth)),
     };
     (shown, quarantined)
+}
+
+/// Says which LLM endpoints calls are refused for.
+async fn llm_circuits(app: &App, problems: &mut Vec<String>) {
+    if app.limits.llm.endpoints.is_empty() {
+        return;
+    }
+    let asked = tokio::time::timeout(std::time::Duration::from_secs(2), circuits::ask(app)).await;
+    let Ok(Ok(all)) = asked else {
+        return;
+    };
+    for circuit in all.iter().filter(|circuit| circuit.state == "open") {
+        let why = circuit.last.as_ref().and_then(|(_, error)| error.clone());
+        problems.push(format!(
+            "the LLM endpoint {} fails its checks ({}), so calls that need it are refused",
+            circuit.endpoint,
+            why.as_deref().unwrap_or("no reason known"),
+        ));
+    }
 }
 
 /// The store alone, for `/api/v1/system`.

@@ -88,11 +88,17 @@ pub(crate) fn state(out: Vec<u8>, state: &AgentState) -> Vec<u8> {
         .text("agent", state.id.as_str())
         .value("cap", &state.cap)
         .number("running", state.running.into())
+        .number("over_cap", state.over_cap.into())
         .number("queued", i64::try_from(state.queued).unwrap_or(i64::MAX))
         .number("waiting_callers", state.places.into())
         .number("absorbed", state.absorbed.into())
         .flag("held", state.held)
         .time_if("oldest_queued_at", state.oldest_queued_at)
-        .value("starts_per_minute", &state.starts_per_minute);
+        .value("starts_per_minute", &state.starts_per_minute)
+        .value("starts_in_ms", &state.starts_in_ms);
+    let unapproved = state.tags.unapproved();
+    if !unapproved.is_empty() {
+        writer.value("pending_tags", &unapproved);
+    }
     writer.end()
 }

@@ -45,12 +45,12 @@ async fn list(State(app): State<App>) -> Answer {
     asking.sort_by(|a, b| a.0.cmp(&b.0));
     let mut writer = Writer::object();
     writer
-        .value("need_approval", &app.config.admission.tags_need_approval)
         .list("agents", &asking, |out, (id, tags)| {
             let mut writer = Writer::object_in(out);
             members(&mut writer, id, tags);
             writer.end()
-        });
+        })
+        .value("need_approval", &app.config.admission.tags_need_approval);
     Ok(writer.answer(StatusCode::OK))
 }
 

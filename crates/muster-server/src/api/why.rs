@@ -216,6 +216,7 @@ async fn agent(app: &App, entry: &AgentEntry) -> Result<Vec<u8>, Problem> {
     let now = app.clock.now();
     let limits = app.limits.clone();
     let best = entry.verdict(now, &limits);
+    let unapproved = entry.unapproved();
     let mut writer = Writer::object();
     writer
         .text("id", entry.id.as_str())
@@ -239,16 +240,21 @@ async fn agent(app: &App, entry: &AgentEntry) -> Result<Vec<u8>, Problem> {
                         )
                     },
                 ),
-                if state.held {
-                    "; it is on hold, so nothing is dispatched to it"
-                } else {
-                    ""
+                match (state.held, unapproved.is_empty()) {
+                    (true, _) => "; it is on hold, so nothing is dispatched to it".to_owned(),
+                    (false, true) => String::new(),
+                    (false, false) => format!(
+                        "; it is not called, because tags of it are not approved: {}",
+                        unapproved.join(", ")
+                    ),
                 }
             ),
         )
         .text(
             "rule",
-            if state.held {
+            if !state.held && !unapproved.is_empty() {
+                "an agent that asks for a tag which needs an approval is not called before; `muster tags approve` approves"
+            } else if state.held {
                 "while a hold is set calls are queued; `muster unhold` lifts it"
             } else {
                 "an agent is as good as its best instance"

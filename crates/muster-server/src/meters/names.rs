@@ -72,6 +72,7 @@ metrics! {
     AGENT_QUEUED = "muster_agent_queue_depth" Gauge ["agent"] "Executions queued, and sync callers waiting for their turn.";
     AGENT_QUEUE_AGE = "muster_agent_queue_age_seconds" Gauge ["agent"] "Age of the oldest queued execution.";
     AGENT_ABSORBED = "muster_agent_absorbed" Gauge ["agent"] "Executions that wait for the agent to come back.";
+    LLM_OPEN = "muster_llm_circuit_open" Gauge ["endpoint"] "1 while calls that need this LLM endpoint are refused, 0.5 while its circuit is half open.";
     HELD = "muster_held" Gauge [] "1 while nothing is dispatched at all.";
     STORE_BYTES = "muster_store_bytes" Gauge ["kind"] "Size of the store.";
     STORE_FREE = "muster_store_free_bytes" Gauge [] "Room left on the store's disk.";

@@ -61,6 +61,20 @@ async fn engine_into(text: &mut Text, app: &App, now: Timestamp) {
     {
         text.number(names::HELD, f64::from(u8::from(reason.is_some())));
     }
+    if !app.limits.llm.endpoints.is_empty()
+        && let Ok(Ok(Reply::Circuits(circuits))) =
+            tokio::time::timeout(PATIENCE, ask(Question::Circuits)).await
+    {
+        let open = circuits.iter().map(|circuit| {
+            let open = match circuit.state {
+                "open" => 1.0,
+                "half_open" => 0.5,
+                _ => 0.0,
+            };
+            (&*circuit.endpoint, open)
+        });
+        text.family(names::LLM_OPEN, "endpoint", open);
+    }
     if let Ok(Ok(Reply::Agents(agents))) =
         tokio::time::timeout(PATIENCE, ask(Question::Agents)).await
     {

@@ -17,16 +17,35 @@ use crate::client::encode;
 use crate::failure::{Failure, Outcome};
 use crate::out::{self, Colour, execution_mark, id, payload, span, tree};
 
+/// What is done with something that was accepted.
+pub(super) struct Follow<'a> {
+    /// What was called.
+    pub(super) target: &'a str,
+    /// Prints the ids at once and does not wait.
+    pub(super) asynchronous: bool,
+    /// How long to wait at most.
+    pub(super) bound: Option<Duration>,
+    /// The result and nothing else.
+    pub(super) quiet: bool,
+}
+
+/// How long `--wait` means.
+pub(super) fn bound(wait: Option<&Option<String>>) -> Outcome<Option<Duration>> {
+    let Some(Some(text)) = wait else {
+        return Ok(None);
+    };
+    match Span::parse(text) {
+        Ok(span) => Ok(Some(span.0)),
+        Err(error) => Err(Failure::new(
+            Category::Validation,
+            format!("--wait: {error}"),
+        )),
+    }
+}
+
 /// Calls, and waits unless told not to.
 pub(super) async fn run(asking: &Asking<'_>, args: &Call) -> Outcome<u8> {
-    let bound = match &args.wait {
-        Some(Some(text)) => Some(
-            Span::parse(text)
-                .map_err(|error| Failure::new(Category::Validation, format!("--wait: {error}")))?
-                .0,
-        ),
-        Some(None) | None => None,
-    };
+    let bound = bound(args.wait.as_ref())?;
     let body = body_of(&read_input(&args.input)?)?;
     let headers: Vec<(&str, &str)> = args
         .key
@@ -39,41 +58,53 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Call) -> Outcome<u8> {
         .send(Method::POST, &path, Some(body.into()), &headers)
         .await
         .map_err(|failure| with_hint(failure, &args.target))?;
-    let accepted = answer.json()?;
-    let ids = (
-        item::raw(&accepted, &["execution_id", "id"]),
-        item::raw(&accepted, &["run_id", "workflow_id"]),
-    );
-    let (Some(execution), Some(run)) = ids else {
-        return Err(Failure::new(
-            Category::BadResponse,
-            "the plane took the call and named no execution",
-        ));
-    };
-    if args.asynchronous {
-        return Ok(say_accepted(asking, args, &accepted, &execution, &run));
-    }
-    let waiting = Waiting {
-        asking,
-        execution: &execution,
-        run: &run,
+    let follow = Follow {
+        target: &args.target,
+        asynchronous: args.asynchronous,
+        bound,
         quiet: args.quiet,
     };
-    match waiting.wait(bound).await? {
-        Waited::Ended(fields) => ended(asking, args, &fields, &execution, &run).await,
-        Waited::TimeUp => Err(still_running(&execution, bound.unwrap_or_default())),
-        Waited::Left => {
-            out::talk(&format!(
-                "it goes on: muster why {execution} · muster executions show {execution} · muster cancel {execution}"
+    follow.on(asking, &answer.json()?).await
+}
+
+impl Follow<'_> {
+    /// Says what was accepted, or waits for its end.
+    pub(super) async fn on(&self, asking: &Asking<'_>, accepted: &Value) -> Outcome<u8> {
+        let ids = (
+            item::raw(accepted, &["execution_id", "id"]),
+            item::raw(accepted, &["run_id", "workflow_id"]),
+        );
+        let (Some(execution), Some(run)) = ids else {
+            return Err(Failure::new(
+                Category::BadResponse,
+                "the plane took the call and named no execution",
             ));
-            Ok(Category::Cancelled.exit_code())
+        };
+        if self.asynchronous {
+            return Ok(say_accepted(asking, self, accepted, &execution, &run));
+        }
+        let waiting = Waiting {
+            asking,
+            execution: &execution,
+            run: &run,
+            quiet: self.quiet,
+        };
+        match waiting.wait(self.bound).await? {
+            Waited::Ended(fields) => ended(asking, self, &fields, &execution, &run).await,
+            Waited::TimeUp => Err(still_running(&execution, self.bound.unwrap_or_default())),
+            Waited::Left => {
+                out::talk(&format!(
+                    "it goes on: muster why {execution} · muster executions show {execution} · muster cancel {execution}"
+                ));
+                Ok(Category::Cancelled.exit_code())
+            }
         }
     }
 }
 
 fn say_accepted(
     asking: &Asking<'_>,
-    args: &Call,
+    args: &Follow<'_>,
     accepted: &Value,
     execution: &str,
     run: &str,
@@ -96,7 +127,7 @@ fn say_accepted(
 
 async fn ended(
     asking: &Asking<'_>,
-    args: &Call,
+    args: &Follow<'_>,
     fields: &Fields,
     execution: &str,
     run: &str,
@@ -107,7 +138,7 @@ async fn ended(
         |ms| span::duration(i64::try_from(ms).unwrap_or(i64::MAX)),
     );
     if state != "succeeded" {
-        return Err(failed(fields, &args.target, execution, run));
+        return Err(failed(fields, args.target, execution, run));
     }
     let result = fields.json("result").unwrap_or("null");
     let style = &asking.look.errors;
@@ -184,7 +215,7 @@ fn still_running(execution: &str, bound: Duration) -> Failure {
     Failure::from(body).hint(format!("muster executions show {execution}"))
 }
 
-fn with_hint(failure: Failure, target: &str) -> Failure {
+pub(super) fn with_hint(failure: Failure, target: &str) -> Failure {
     if failure.hint.is_some() {
         return failure;
     }
@@ -199,7 +230,7 @@ fn with_hint(failure: Failure, target: &str) -> Failure {
     }
 }
 
-fn read_input(argument: &str) -> Outcome<String> {
+pub(super) fn read_input(argument: &str) -> Outcome<String> {
     if argument == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text)?;
@@ -215,14 +246,18 @@ fn read_input(argument: &str) -> Outcome<String> {
 
 /// The request's body. The input goes in as it was written.
 fn body_of(input: &str) -> Outcome<String> {
-    let raw: &RawValue = serde_json::from_str(input).map_err(|error| {
+    Ok(format!("{{\"input\":{}}}", raw(input)?.get()))
+}
+
+/// JSON as it was written.
+pub(super) fn raw(input: &str) -> Outcome<&RawValue> {
+    serde_json::from_str(input).map_err(|error| {
         Failure::new(
             Category::Validation,
             format!("--input is not JSON: {error}"),
         )
         .hint("quote it for the shell: --input '{\"name\":\"world\"}'")
-    })?;
-    Ok(format!("{{\"input\":{}}}", raw.get()))
+    })
 }
 
 #[cfg(test)]

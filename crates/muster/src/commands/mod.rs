@@ -19,8 +19,10 @@ mod progress;
 mod quarantine;
 mod queues;
 mod resolve;
+mod restart;
 mod runs;
 pub(crate) mod server;
+mod tags;
 mod tail;
 mod webhooks;
 mod why;
@@ -92,6 +94,8 @@ pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
             wait(approvals::decide(&asking()?, &args.decide, decision))
         }
         Command::Reject(args) => wait(approvals::decide(&asking()?, &args, "rejected")),
+        Command::Restart(args) => wait(restart::run(&asking()?, &args)),
+        Command::Tags(args) => wait(tags::run(&asking()?, &args)),
         Command::Tail(args) => wait(tail::run(&asking()?, &args)),
         Command::Why(args) => wait(why::run(&asking()?, &args)),
         Command::Queues(args) => wait(queues::run(&asking()?, &args)),
@@ -139,7 +143,7 @@ pub(crate) mod drawn {
     use serde_json::Value;
 
     use super::list::Listed;
-    use super::{agents, approvals, executions, progress, queues, runs, why as why_command};
+    use super::{agents, approvals, executions, progress, queues, runs, tags, why as why_command};
     use crate::out::{Style, id, tree as trees};
 
     pub(crate) fn executions(style: &Style, body: Value) -> String {
@@ -159,6 +163,9 @@ pub(crate) mod drawn {
     }
     pub(crate) fn approvals(style: &Style, body: Value) -> String {
         approvals::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn tags(style: &Style, body: Value) -> String {
+        tags::draw(style, &Listed::of(body))
     }
     pub(crate) fn why(style: &Style, body: &Value) -> String {
         why_command::text_of(style, body)

@@ -98,6 +98,10 @@ fn held_up_by(item: &Value, waiting: Option<u64>) -> String {
     if item.get("held").and_then(Value::as_bool) == Some(true) {
         return "a hold: muster unhold".to_owned();
     }
+    if item.get("pending_tags").is_some() {
+        let agent = item::text(item, &["agent"]).unwrap_or_default();
+        return format!("tags: muster tags approve {agent}");
+    }
     let absorbed = item::number(item, &["absorbed"]).unwrap_or(0);
     if absorbed > 0 {
         return format!("its restart, {absorbed} wait for it");

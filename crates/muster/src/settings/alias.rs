@@ -13,6 +13,8 @@ enum As {
     Text,
     /// A duration; a bare number is seconds.
     Seconds,
+    /// A list as JSON, or of words between commas.
+    Json,
     /// A port: the address stays what it was.
     Port,
     /// A key that everybody then needs, as upstream has it.
@@ -67,6 +69,41 @@ const ALIASES: &[(&str, &str, As)] = &[
         As::Secret,
     ),
     (
+        "AGENTFIELD_LLM_HEALTH_ENABLED",
+        "llm_health.enabled",
+        As::Text,
+    ),
+    (
+        "AGENTFIELD_LLM_HEALTH_ENDPOINTS",
+        "llm_health.endpoints",
+        As::Json,
+    ),
+    (
+        "AGENTFIELD_LLM_HEALTH_CHECK_INTERVAL",
+        "llm_health.check_interval",
+        As::Seconds,
+    ),
+    (
+        "AGENTFIELD_LLM_HEALTH_CHECK_TIMEOUT",
+        "llm_health.check_timeout",
+        As::Seconds,
+    ),
+    (
+        "AGENTFIELD_LLM_HEALTH_FAILURE_THRESHOLD",
+        "llm_health.failure_threshold",
+        As::Text,
+    ),
+    (
+        "AGENTFIELD_LLM_HEALTH_RECOVERY_TIMEOUT",
+        "llm_health.recovery_timeout",
+        As::Seconds,
+    ),
+    (
+        "AGENTFIELD_LLM_HEALTH_HALF_OPEN_PROBES",
+        "llm_health.half_open_probes",
+        As::Text,
+    ),
+    (
         "AGENTFIELD_SHUTDOWN_TIMEOUT",
         "server.shutdown_timeout",
         As::Seconds,
@@ -79,15 +116,7 @@ const ALIASES: &[(&str, &str, As)] = &[
 ];
 
 /// Names that mean something upstream and nothing here yet.
-const NOT_YET: &[&str] = &[
-    "AGENTFIELD_LLM_HEALTH_ENABLED",
-    "AGENTFIELD_LLM_HEALTH_ENDPOINTS",
-    "AGENTFIELD_LLM_HEALTH_CHECK_INTERVAL",
-    "AGENTFIELD_LLM_HEALTH_CHECK_TIMEOUT",
-    "AGENTFIELD_LLM_HEALTH_FAILURE_THRESHOLD",
-    "AGENTFIELD_LLM_HEALTH_RECOVERY_TIMEOUT",
-    "AGENTFIELD_LLM_HEALTH_HALF_OPEN_PROBES",
-];
+const NOT_YET: &[&str] = &[];
 
 /// Sets what the aliases say and returns those that are set and not supported.
 pub(super) fn apply(
@@ -105,6 +134,11 @@ pub(super) fn apply(
         match how {
             As::Mode => {}
             As::Text => set(settings, key, keys::value_of(key, text), source),
+            As::Json => {
+                let value = serde_json::from_str::<Value>(text)
+                    .unwrap_or_else(|_| keys::value_of(key, text));
+                set(settings, key, value, source);
+            }
             As::Seconds => set(settings, key, Value::from(seconds(text)), source),
             As::Port => set(
                 settings,
