@@ -38,6 +38,7 @@ impl Engine {
         self.agents
             .entry(id.clone())
             .or_insert_with(|| Agent::new(id.clone(), registration.principal.clone(), now));
+        let was_stopped = self.agents.get(&id).is_some_and(Agent::stopped);
         let pending_tags = self.ask_for_tags(now, &id, &registration.tags, out);
         out.writes.push(Write::PutAgent(Box::new(AgentRow {
             id: id.clone(),
@@ -62,6 +63,9 @@ impl Engine {
         self.take_address(now, &registration, out);
         self.renew_instance(now, &registration, out);
         self.tell_directory(&id, out);
+        if was_stopped != self.agents.get(&id).is_some_and(Agent::stopped) {
+            self.wait_anew(now, &id, out);
+        }
         self.after_sign_of_life(now, &id, out);
     }
 

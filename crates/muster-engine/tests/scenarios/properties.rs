@@ -7,6 +7,7 @@ use std::time::Duration;
 use muster_engine::event::{CancelReceipt, WorkerChange};
 use muster_engine::limits::AtCapacity;
 use muster_engine::{Event, Limits, Reply, Send};
+use muster_wire::ReplayMode;
 use muster_wire::{AttemptRef, Decision, ExecutionId, Lane, Status};
 use proptest::prelude::*;
 
@@ -126,6 +127,19 @@ enum Act {
     Crash {
         ms: u16,
     },
+    Restart {
+        of: u16,
+        whole: bool,
+        mode: u8,
+        fork: bool,
+    },
+    Llm {
+        good: bool,
+    },
+    Tags {
+        agent: u8,
+        how: u8,
+    },
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -164,6 +178,10 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (any::<bool>(), proptest::option::of(0..3u8)).prop_map(|(on, agent)| Act::Hold { on, agent }),
         5 => (0..30_000u32).prop_map(|ms| Act::Pass { ms }),
         1 => (0..5_000u16).prop_map(|ms| Act::Crash { ms }),
+        3 => (any::<u16>(), any::<bool>(), 0..3u8, any::<bool>())
+            .prop_map(|(of, whole, mode, fork)| Act::Restart { of, whole, mode, fork }),
+        1 => any::<bool>().prop_map(|good| Act::Llm { good }),
+        1 => (0..3u8, 0..3u8).prop_map(|(agent, how)| Act::Tags { agent, how }),
     ]
 }
 
@@ -209,6 +227,7 @@ impl Play {
                 let mut submission = world.submission(lane, &target);
                 submission.idempotency_key = key.map(|key| format!("owner\0{key}").into());
                 submission.class = key;
+                submission.llm_endpoint = (key == Some(0)).then(|| "main".into());
                 if let Some(run) = run {
                     submission.run = muster_wire::RunId::trusted(format!("shared_{run}"));
                     submission.run_claimed = true;
@@ -453,6 +472,44 @@ impl Play {
                     waiter,
                 });
             }
+            Act::Restart {
+                of,
+                whole,
+                mode,
+                fork,
+            } => {
+                let of = self.accepted.get(of as usize % self.accepted.len().max(1));
+                if let Some(of) = of.cloned() {
+                    let mode = ReplayMode::ALL[mode as usize];
+                    let (waiter, id) = world.restart(&of, whole, mode, |r| r.fork = fork);
+                    self.held.insert(waiter, false);
+                    if world.rows.executions.contains_key(&id) {
+                        self.accepted.push(id);
+                    }
+                }
+            }
+            Act::Llm { good } => world.step(Event::LlmChecked {
+                endpoint: "main".into(),
+                error: (!good).then(|| "refused".into()),
+            }),
+            Act::Tags { agent, how } => {
+                let agent = AGENTS[agent as usize];
+                if how == 2 {
+                    let port = agent.as_bytes()[0] - b'a';
+                    world.register_as(agent, "i0", &format!("http://h:{port}"), |r| {
+                        r.tags = vec!["finance".into()];
+                    });
+                } else {
+                    let waiter = world.waiter();
+                    world.step(Event::TagsDecided {
+                        agent: muster_wire::AgentId::trusted(agent),
+                        tags: Vec::new(),
+                        approve: how == 1,
+                        by: "owner".into(),
+                        waiter,
+                    });
+                }
+            }
             Act::Pass { ms } => world.pass(Duration::from_millis(u64::from(ms))),
             Act::Crash { ms } => {
                 world.crash(Duration::from_millis(u64::from(ms)));
@@ -527,6 +584,31 @@ impl Play {
 
     fn check_the_end(&self) {
         let world = &self.world;
+        // What was taken over was never sent, and names one that really ran and succeeded.
+        for row in world.rows.executions.values() {
+            let Some(source) = row.replayed_from() else {
+                continue;
+            };
+            assert_eq!(world.sent(&row.id), 0, "{} was taken over and sent", row.id);
+            let source = world.row(&ExecutionId::trusted(source));
+            assert_eq!(source.status, Status::Succeeded);
+            assert_eq!(source.replayed_from(), None);
+            assert_eq!(source.input_hash, row.input_hash);
+        }
+        // No execution of a source is the twin of two calls of one parent.
+        let mut twins = std::collections::HashSet::new();
+        for row in world.rows.executions.values() {
+            let links = row.links.as_deref();
+            if let (Some(twin), Some(parent)) = (links.and_then(|l| l.replay_of.as_ref()), &row.parent)
+                // A second attempt makes its calls from the first on.
+                && world.rows.executions.get(parent).is_none_or(|row| row.attempt <= 1)
+            {
+                assert!(
+                    twins.insert((twin, parent)),
+                    "{twin} is the twin of two calls of {parent}"
+                );
+            }
+        }
         for approval in world.rows.approvals.values() {
             let id = &approval.execution;
             assert!(approval.decided_at.is_some(), "{id} has a pending approval");
@@ -584,6 +666,10 @@ impl Play {
 }
 
 fn play(limits: Limits, acts: Vec<Act>) {
+    let mut limits = limits;
+    limits.tags_need_approval = true;
+    limits.llm.endpoints = vec!["main".into()];
+    limits.llm.failure_threshold = 1;
     let mut play = Play {
         world: World::new(limits),
         old_proofs: Vec::new(),

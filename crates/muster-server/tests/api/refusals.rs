@@ -157,17 +157,14 @@ fn structured(answer: &Answer) -> Value {
 }
 
 /// Rows, payloads and slots: what a refusal must not change.
-async fn held(plane: &TestPlane) -> (usize, u64, Vec<(String, u64, u64, u64)>) {
+async fn held(plane: &TestPlane) -> (usize, usize, Vec<(String, u64, u64, u64)>) {
     let all = plane
         .client
         .get("/api/v1/executions?limit=500")
         .await
         .json();
     let rows = all["executions"].as_array().unwrap().len();
-    let stores = &plane.running.app.stores;
-    let sizes = stores.decisions.sizes().unwrap();
-    let payloads = sizes.kinds.iter().filter(|(kind, _)| *kind == "payloads");
-    let payloads = payloads.map(|(_, bytes)| *bytes).sum();
+    let payloads = plane.memory.as_ref().unwrap().payload_count();
     let queues = plane.client.get("/api/v1/queues").await.json();
     let slots = queues["queues"].as_array().unwrap().iter().map(|queue| {
         let number = |name: &str| queue[name].as_u64().unwrap();
@@ -399,6 +396,48 @@ async fn row_11_an_open_llm_circuit() {
         metrics.contains("muster_llm_circuit_open{endpoint=\"main\"} 1"),
         "{metrics}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_12_calls_that_are_nested_too_deep() {
+    let plane = plane(|_| {}).await;
+    let agent = FakeAgent::start(&plane, "a").await;
+    let mut parent = plane.submit("a.never", json!({})).await;
+    for n in 1..=65 {
+        let seen = agent.until_seen(n).await;
+        let attempt = seen.last().unwrap().header("x-execution-id").to_owned();
+        assert!(attempt.starts_with(&parent), "{attempt} {parent}");
+        let call = async |path: &str| {
+            let headers = [("x-parent-execution-id", attempt.as_str())];
+            let post = http::Method::POST;
+            plane
+                .client
+                .send(post, path, &headers, "{\"input\":{}}")
+                .await
+        };
+        if n <= 64 {
+            let answer = call("/api/v1/execute/async/a.never").await;
+            assert_eq!(answer.status, 202, "{}", answer.json());
+            parent = answer.json()["execution_id"].as_str().unwrap().to_owned();
+            continue;
+        }
+        let before = held(&plane).await;
+        for path in ["/api/v1/execute/async/a.never", "/api/v1/execute/a.never"] {
+            let said = call(path).await.is_problem(429, "concurrency_limit");
+            assert!(said.get("retry_after").is_none(), "{said}");
+        }
+        let arguments = json!({"target": "a.never", "parent_execution_id": attempt});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "execute_reasoner", "arguments": arguments}});
+        let headers = [("accept", "application/json, text/event-stream")];
+        let post = http::Method::POST;
+        let answer = plane
+            .client
+            .send(post, "/mcp", &headers, body.to_string())
+            .await;
+        assert_eq!(structured(&answer)["error_category"], "concurrency_limit");
+        assert_eq!(held(&plane).await, before);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -49,6 +49,12 @@ impl MemoryStore {
         &self.faults
     }
 
+    /// How many payloads it holds, small and large.
+    pub fn payload_count(&self) -> usize {
+        let state = self.state.lock();
+        state.payloads.len() + state.large.len()
+    }
+
     /// Lets the commit of a [`Fault::UnknownLate`] arrive; whether it was still taken.
     pub fn settle(&self) -> bool {
         self.faults

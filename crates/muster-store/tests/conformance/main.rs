@@ -11,6 +11,7 @@ mod outbox;
 mod payloads;
 mod people;
 mod reads;
+mod replays;
 mod restores;
 mod retention;
 mod support;
