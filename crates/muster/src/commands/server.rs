@@ -280,12 +280,6 @@ pub(crate) fn doubts(loaded: &Loaded) {
             "this variable is not read; two underscores part section and key"
         );
     }
-    for name in &loaded.not_supported {
-        warn!(
-            variable = name,
-            "set, and not supported yet: it changes nothing"
-        );
-    }
 }
 
 /// Each caller, agent and stream holds a descriptor: takes as many as the system allows.

@@ -115,14 +115,8 @@ const ALIASES: &[(&str, &str, As)] = &[
     ),
 ];
 
-/// Names that mean something upstream and nothing here yet.
-const NOT_YET: &[&str] = &[];
-
-/// Sets what the aliases say and returns those that are set and not supported.
-pub(super) fn apply(
-    env: &[(String, String)],
-    settings: &mut BTreeMap<String, Setting>,
-) -> Vec<&'static str> {
+/// Sets what the aliases say.
+pub(super) fn apply(env: &[(String, String)], settings: &mut BTreeMap<String, Setting>) {
     let said = |name: &str| {
         env.iter()
             .find(|(key, value)| key == name && !value.is_empty())
@@ -172,11 +166,6 @@ pub(super) fn apply(
     {
         "(redacted)".clone_into(text);
     }
-    NOT_YET
-        .iter()
-        .filter(|name| said(name).is_some())
-        .copied()
-        .collect()
 }
 
 fn seconds(text: &str) -> String {

@@ -76,8 +76,6 @@ pub(crate) struct Loaded {
     pub(crate) config: Config,
     /// By key, for what somebody set.
     pub(crate) settings: BTreeMap<String, Setting>,
-    /// Names of upstream that are set and mean nothing here yet.
-    pub(crate) not_supported: Vec<&'static str>,
     /// Variables that look like ours and are not.
     pub(crate) doubtful: Vec<(String, String)>,
 }
@@ -123,7 +121,7 @@ impl Sources {
                 set(&mut settings, &key, value, source);
             }
         }
-        let not_supported = alias::apply(&self.env, &mut settings);
+        alias::apply(&self.env, &mut settings);
         let mut doubtful = Vec::new();
         for (name, text) in &self.env {
             let Some(rest) = name.strip_prefix("MUSTER_") else {
@@ -168,7 +166,6 @@ impl Sources {
         Ok(Loaded {
             config,
             settings,
-            not_supported,
             doubtful,
         })
     }
@@ -391,7 +388,7 @@ mod tests {
             "alias AGENTFIELD_EXEC_ASYNC_QUEUE_CAPACITY=1024",
             "(redacted)",
             "AGENTFIELD_APPROVAL_WEBHOOK_SECRET",
-            "not supported yet",
+            "alias AGENTFIELD_LLM_HEALTH_ENABLED=true",
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }

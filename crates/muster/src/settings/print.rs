@@ -38,9 +38,6 @@ pub(crate) fn as_text(loaded: &Loaded, style: &Style) -> String {
             out += &format!("{:key_width$}  {note}\n", "");
         }
     }
-    for name in &loaded.not_supported {
-        out += &format!("{name} is set and not supported yet: it changes nothing\n");
-    }
     out
 }
 
@@ -74,7 +71,6 @@ pub(crate) fn as_json(loaded: &Loaded) -> Json {
         "kind": "configuration",
         "as_of": Timestamp::wall_clock().rfc3339(),
         "items": items,
-        "not_supported": loaded.not_supported,
         "next_cursor": null,
     })
 }
