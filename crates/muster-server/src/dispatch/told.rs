@@ -25,12 +25,17 @@ const SAID_MAX: usize = 200;
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-hax-signature");
 
+/// Whether an address, the second, is one that an agent registered.
+type Registered = Box<dyn Fn(&str, &str) -> bool + Send + Sync>;
+/// The signature of a message, at a moment.
+type Sign = Box<dyn Fn(&[u8], Timestamp) -> Option<String> + Send + Sync>;
+
 /// Whether and how an agent may be told somewhere.
 pub struct Tellers {
     /// Whether an address is one that this agent registered.
-    pub registered: Box<dyn Fn(&str, &str) -> bool + Send + Sync>,
+    pub registered: Registered,
     /// The signature of a message of ours.
-    pub sign: Box<dyn Fn(&[u8], Timestamp) -> Option<String> + Send + Sync>,
+    pub sign: Sign,
     /// Dials what is not registered, by the rules of webhooks.
     pub outside: super::Connector,
 }
