@@ -299,14 +299,23 @@ impl Engine {
             self.leave_run(&run);
         }
         if let Some(dropped) = enqueued.dropped {
-            self.forget_queued(&dropped);
+            self.forget_queued(&dropped, out);
         }
         self.pump(now, &agent, out);
     }
 
-    /// A queued execution is only in the store from now on.
-    pub(crate) fn forget_queued(&mut self, id: &ExecutionId) {
+    /// A queued execution is only in the store from now on. Nobody can be held on it there: who
+    /// joined it by its key is told that it goes on.
+    pub(crate) fn forget_queued(&mut self, id: &ExecutionId, out: &mut Effects) {
         if let Some(mut execution) = self.take(id) {
+            for held in execution.held.drain(..) {
+                let still = Reply::StillRunning {
+                    execution: id.clone(),
+                    run: execution.row.run.clone(),
+                    shutdown: false,
+                };
+                out.replies.push((held.waiter, still));
+            }
             self.disarm(&mut execution);
             self.lose_child(&execution.row);
             self.left_in_store(&execution.row);

@@ -230,10 +230,10 @@ impl Engine {
         let enqueued = agent.queue.enqueue(row.queue, id.clone(), None, window);
         self.keep(execution);
         if !enqueued.keep {
-            self.forget_queued(&id);
+            self.forget_queued(&id, out);
         }
         if let Some(dropped) = enqueued.dropped {
-            self.forget_queued(&dropped);
+            self.forget_queued(&dropped, out);
         }
         self.child_moved_on(now, row.parent.as_ref(), out);
         self.pump(now, &row.agent, out);

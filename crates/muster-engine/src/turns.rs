@@ -228,7 +228,7 @@ impl Engine {
             None => return,
         };
         for left in leaving {
-            self.forget_queued(&left);
+            self.forget_queued(&left, out);
         }
         self.pump(now, id, out);
     }

@@ -532,3 +532,29 @@ fn two_trees_that_wait_for_each_other_by_sync_calls_are_let_through() {
         "the other one got the slot that became free"
     );
 }
+
+#[test]
+fn who_joined_a_queued_call_is_answered_when_the_window_has_no_more_room_for_it() {
+    let mut world = World::new(Limits {
+        max_concurrent_per_agent: 1,
+        queue_window: 2,
+        ..Limits::default()
+    });
+    world.register("a", "i1", "http://h:1");
+    world.call(Lane::Async, "a.f");
+    let mut keyed = world.submission(Lane::Async, "a.f");
+    keyed.idempotency_key = Some("owner\0k".into());
+    let (_, id) = world.submit(keyed.clone());
+    keyed.lane = Lane::Sync;
+    keyed.waiter = world.waiter();
+    let (joined, _) = world.submit(keyed);
+    assert_eq!(world.status(&id), Status::Queued);
+    for _ in 0..2 {
+        let mut first = world.submission(Lane::Async, "a.f");
+        first.class = Some(0);
+        world.submit(first);
+    }
+    assert!(
+        matches!(world.reply(joined), Reply::StillRunning { execution, .. } if execution == id)
+    );
+}
