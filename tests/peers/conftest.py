@@ -63,6 +63,11 @@ class World:
         return "\n".join(child.output() for child in children)
 
 
+def pytest_collection_modifyitems(items):
+    """Long tests first, so that none of them is alone at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield

@@ -7,6 +7,7 @@ import threading
 import time
 
 import httpx
+import pytest
 
 from harness.waiting import until
 
@@ -43,6 +44,7 @@ class Caller(threading.Thread):
             time.sleep(0.002)
 
 
+@pytest.mark.long
 def test_every_acknowledged_id_ends_exactly_once_through_random_ends_of_the_plane(world):
     """Section 6: a restart of the plane under load loses and duplicates nothing acknowledged."""
     seed = int(os.environ.get("KILL_SEED", random.randrange(1 << 32)))
