@@ -231,7 +231,9 @@ impl Engine {
         }
     }
 
-    /// Ends the wait of everybody at once when every instance is down for good.
+    /// Ends the wait of everybody at once when every instance is down and the one that was heard
+    /// last has left: by its own word, or by its supervisor's. One that only fell silent may yet
+    /// come back within what is left of the waits; whoever comes newly is refused all the same.
     pub(crate) fn end_absorbed_when_down(
         &mut self,
         now: Timestamp,
@@ -242,28 +244,33 @@ impl Engine {
         let Some(agent) = self.agents.get(id) else {
             return;
         };
-        let verdicts = agent
-            .instances
-            .iter()
-            .rev()
-            .map(|i| i.facts.verdict(now, limits));
+        let mut heard_last = None;
         let mut evidence = None;
-        for verdict in verdicts {
+        for instance in agent.instances.iter().rev() {
+            let facts = &instance.facts;
+            let verdict = facts.verdict(now, limits);
             if verdict.state != InstanceState::Down {
                 return;
             }
             evidence.get_or_insert(verdict.evidence);
+            let worker = facts.worker.as_ref().and_then(|w| self.workers.get(w));
+            let exited = facts.gone.as_ref().filter(|_| worker == Some(&false));
+            let left = facts.goodbye_at.max(exited.map(|(at, _)| *at));
+            let heard = facts.sign_at().max(left.unwrap_or(Timestamp::ZERO));
+            heard_last = heard_last.max(Some((heard, left.is_some())));
         }
-        let text = format!("{id} is down: {}", evidence.unwrap_or_default());
-        let waiting: Vec<ExecutionId> = agent.absorbed.values().cloned().collect();
-        for waiting in waiting {
-            if let Some(execution) = self.take(&waiting) {
-                self.end(
-                    now,
-                    execution,
-                    End::failed(Category::AgentUnreachable, text.clone()),
-                    out,
-                );
+        if heard_last.is_some_and(|(_, left)| left) {
+            let text = format!("{id} is down: {}", evidence.unwrap_or_default());
+            let waiting: Vec<ExecutionId> = agent.absorbed.values().cloned().collect();
+            for waiting in waiting {
+                if let Some(execution) = self.take(&waiting) {
+                    self.end(
+                        now,
+                        execution,
+                        End::failed(Category::AgentUnreachable, text.clone()),
+                        out,
+                    );
+                }
             }
         }
         self.refuse_places_when_down(now, id, out);

@@ -1,6 +1,7 @@
 """The plane: the real binary on a free loopback port with a data folder of its own."""
 
 import os
+import threading
 from pathlib import Path
 
 import httpx
@@ -47,7 +48,19 @@ class Plane:
         self.child = None
         self.past = []
         self.store = StoreReader(self.data)
-        self.http = httpx.Client(base_url=self.url, timeout=120)
+        self._clients = []
+        self._own = threading.local()
+
+    @property
+    def http(self):
+        """A client of this thread: the library's connection pool is not made for many of them."""
+        client = getattr(self._own, "client", None)
+        if client is None:
+            # Without certificates, which take long to read and are of no use here.
+            client = httpx.Client(base_url=self.url, timeout=120, verify=False)
+            self._own.client = client
+            self._clients.append(client)
+        return client
 
     def start(self, wait=True):
         environment = quiet_environment(
@@ -81,7 +94,8 @@ class Plane:
         return self.child.wait(within)
 
     def close(self):
-        self.http.close()
+        for client in self._clients:
+            client.close()
         for child in self.past:
             child.end_group()
 

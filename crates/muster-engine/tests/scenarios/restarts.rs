@@ -904,3 +904,31 @@ fn one_that_answered_and_is_gone_is_not_dialled_before_it_shows_itself_again() {
     assert!(world.dialled("a", true));
     assert_eq!(world.dispatch_of(&id).unwrap().to.instance.as_str(), "i2");
 }
+
+#[test]
+fn one_that_fell_silent_is_refused_to_new_callers_and_still_waited_for_by_the_others() {
+    let mut world = world();
+    world.pass(Duration::from_secs(8));
+    let (waiter, waits) = world.call(Lane::Sync, "a.f");
+    world.refuse_dial(&waits);
+    world.pass(Duration::from_secs(8));
+    let key = muster_engine::event::InstanceKey {
+        agent: muster_wire::AgentId::trusted("a"),
+        instance: muster_wire::InstanceId::trusted("i1"),
+    };
+    let seen = muster_engine::event::Probe::Refused("connection refused".into());
+    world.step(Event::Probed { key, seen });
+    let (refused, _) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.refused(refused), Category::NodeUnavailable);
+    assert_eq!(
+        world.status(&waits),
+        Status::Running,
+        "7 s are left of its grace"
+    );
+    world.pass(Duration::from_secs(4));
+    world.register("a", "i2", "http://h:1");
+    assert!(world.dialled("a", true));
+    assert_eq!(world.sent(&waits), 2);
+    world.answer(&waits, Status::Succeeded);
+    assert!(world.is_answered(waiter));
+}

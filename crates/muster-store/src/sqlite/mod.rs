@@ -33,7 +33,9 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
+use muster_wire::Timestamp;
 use parking_lot::Mutex;
 
 use self::commit::Decisions;
@@ -105,6 +107,9 @@ pub struct SqliteStore {
     oldest_to: Mutex<retire::Cursor>,
     /// Where the last pass over old payloads stopped.
     payloads_to: Mutex<i64>,
+    /// The wall clock when it was opened, and the moment of that: a later step of the wall clock
+    /// must not make a payload old before the event that names it.
+    opened: (Timestamp, Instant),
     /// Last, because it holds the lock of the directory.
     upkeep: Upkeep,
 }
@@ -117,5 +122,10 @@ impl SqliteStore {
     /// cannot be read or written.
     pub fn open(dir: &Path, options: Options) -> StoreResult<Self> {
         open::open(dir, &options)
+    }
+
+    /// The present moment, whatever became of the wall clock.
+    fn now(&self) -> Timestamp {
+        self.opened.0 + self.opened.1.elapsed()
     }
 }

@@ -6,7 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
+use muster_wire::Timestamp;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -100,6 +102,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
         retired_to: Mutex::new(None),
         oldest_to: Mutex::new(None),
         payloads_to: Mutex::new(0),
+        opened: (Timestamp::wall_clock(), Instant::now()),
     })
 }
 

@@ -27,7 +27,7 @@ impl SqliteStore {
         kind: PayloadKind,
         bytes: &Bytes,
     ) -> StoreResult<()> {
-        let at = Timestamp::wall_clock();
+        let at = self.now();
         self.delete_large(vec![(execution.clone(), Some(kind))])?;
         let count = bytes.len().div_ceil(CHUNK).max(1);
         for from in (0..count).step_by(CHUNKS_AT_ONCE) {
