@@ -181,16 +181,6 @@ impl InstanceFacts {
             );
             return says(InstanceState::Down, *at, text);
         }
-        if let Some(at) = self.wait_ran_out_at
-            && at > sign
-        {
-            let error = self.dial_failed.as_ref().map_or("", |(_, error)| error);
-            return says(
-                InstanceState::Down,
-                at,
-                format!("the wait for it ran out {} ago: {error}", age(at)),
-            );
-        }
         let silence = now.since(self.silent_since());
         let late = silence > self.late_after();
         if let (Some((at, error)), Some(since)) = (&self.dial_failed, self.dial_failing_since)
@@ -209,6 +199,16 @@ impl InstanceFacts {
                 self.base_url
             );
             return says(InstanceState::UnreachableCallback, *at, text);
+        }
+        if let Some(at) = self.wait_ran_out_at
+            && at > sign
+        {
+            let error = self.dial_failed.as_ref().map_or("", |(_, error)| error);
+            return says(
+                InstanceState::Down,
+                at,
+                format!("the wait for it ran out {} ago: {error}", age(at)),
+            );
         }
         if self.base_url.is_empty() {
             let text = "another agent registered its address; it is called again when it registers";
@@ -358,6 +358,15 @@ mod tests {
                 "a wait ran out",
                 |f| f.wait_ran_out_at = Some(Timestamp(101 * S)),
                 InstanceState::Down,
+            ),
+            (
+                "beats, dials fail for long, and a wait ran out just now",
+                |f| {
+                    f.dial_failing_since = Some(Timestamp(95 * S));
+                    f.dial_failed = Some((Timestamp(101 * S), "refused".into()));
+                    f.wait_ran_out_at = Some(Timestamp(101 * S))
+                },
+                InstanceState::UnreachableCallback,
             ),
             (
                 "a beat after the wait ran out",
