@@ -47,11 +47,20 @@ def test_file_edits_under_ten_calls_a_second_fail_no_execution(world):
         edits = 0
         edit_at = time.monotonic() + 3
         jobs = []
-        while time.monotonic() < end:
+
+        def seen(job):
+            if job.exception() is None and job.result().status_code == 200:
+                pids.add(job.result().json()["result"]["pid"])
+
+        while time.monotonic() < end or edits < 5:
+            assert time.monotonic() < end + 90, f"only {edits} edits were taken"
             jobs.append(pool.submit(plane.call, "edited.who"))
+            jobs[-1].add_done_callback(seen)
             if len(jobs) % 10 == 0:
                 jobs.append(pool.submit(plane.call, "edited.slow", {"seconds": 1}))
-            if time.monotonic() > edit_at:
+            # The process of the last edit has answered: on a slow machine it takes longer than
+            # six seconds to start, and one that is never let up answers nobody.
+            if time.monotonic() > edit_at and len(pids) > edits:
                 edits += 1
                 script.write_text(script.read_text() + f"\n# edit {edits}\n")
                 edit_at = time.monotonic() + 6
@@ -59,11 +68,7 @@ def test_file_edits_under_ten_calls_a_second_fail_no_execution(world):
         answers = [job.result() for job in jobs]
     wrong = [f"{a.status_code} {a.text}" for a in answers if a.status_code != 200]
     assert not wrong, f"{len(wrong)} of {len(answers)}: {wrong[:5]}"
-    for answer in answers:
-        if "pid" in answer.json()["result"]:
-            pids.add(answer.json()["result"]["pid"])
-    assert edits >= 5
-    assert len(pids) >= 4, f"the agent was not restarted on edits: {pids}"
+    assert len(pids) >= 5, f"the agent was not restarted on edits: {pids}"
     failed = [r for r in plane.store.executions().values() if r["status"] != "succeeded"]
     assert not failed, failed[:3]
     plane.child.terminate()
