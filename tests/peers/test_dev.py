@@ -58,12 +58,13 @@ def test_file_edits_under_ten_calls_a_second_fail_no_execution(world):
             jobs[-1].add_done_callback(seen)
             if len(jobs) % 10 == 0:
                 jobs.append(pool.submit(plane.call, "edited.slow", {"seconds": 1}))
-            # The process of the last edit has answered: on a slow machine it takes longer than
-            # six seconds to start, and one that is never let up answers nobody.
-            if time.monotonic() > edit_at and len(pids) > edits:
+            # An edit comes when the process of the last one is up and has answered: on a slow
+            # machine it takes long to start, and one that is never let up answers nobody.
+            if len(pids) <= edits:
+                edit_at = time.monotonic() + 3
+            elif time.monotonic() > edit_at:
                 edits += 1
                 script.write_text(script.read_text() + f"\n# edit {edits}\n")
-                edit_at = time.monotonic() + 6
             time.sleep(0.1)
         answers = [job.result() for job in jobs]
     wrong = [f"{a.status_code} {a.text}" for a in answers if a.status_code != 200]

@@ -135,6 +135,7 @@ impl Engine {
         };
         let agent_id = execution.row.agent.clone();
         let limits = self.liveness(&agent_id);
+        let grace = self.restart_grace(&agent_id).unwrap_or_default();
         let mut hint = None;
         if let Some(agent) = self.agents.get_mut(&agent_id) {
             // What is known before this end itself becomes a fact, of the newest one first.
@@ -142,13 +143,15 @@ impl Engine {
             hint = newest.map(|i| i.facts.verdict(now, limits).evidence);
             for instance in &mut agent.instances {
                 // The failed dial is a fact newer than the last beat; a beat in between undoes
-                // that.
+                // that. One that registered only now may not listen yet, and was not waited for.
                 let sign = instance.facts.sign_at();
-                if instance
-                    .facts
-                    .dial_failed
-                    .as_ref()
-                    .is_some_and(|(at, _)| *at >= sign)
+                let waited_for = now.since(instance.facts.renewed_at) >= grace;
+                if waited_for
+                    && instance
+                        .facts
+                        .dial_failed
+                        .as_ref()
+                        .is_some_and(|(at, _)| *at >= sign)
                 {
                     instance.facts.wait_ran_out_at = Some(now);
                 }
@@ -168,6 +171,47 @@ impl Engine {
         );
         self.tell_instances(now, &agent_id, out);
         self.refuse_places_when_down(now, &agent_id, out);
+    }
+
+    /// Its supervisor is about to restart it: whoever waits already, because it was restarted just
+    /// before, waits for this return too.
+    pub(crate) fn wait_for_restart(
+        &mut self,
+        now: Timestamp,
+        id: &AgentId,
+        back_by: Timestamp,
+        out: &mut Effects,
+    ) {
+        let Some(agent) = self.agents.get(id) else {
+            return;
+        };
+        let waiting: Vec<ExecutionId> = agent.absorbed.values().cloned().collect();
+        for waiting in waiting {
+            let Some(mut execution) = self.take(&waiting) else {
+                continue;
+            };
+            let left = execution.held.iter().map(|held| held.until).max();
+            let until = left.map_or(back_by, |left| back_by.min(left));
+            if execution
+                .row
+                .absorb_until
+                .is_some_and(|known| known < until)
+            {
+                execution.phase = Phase::Absorbed { until };
+                let row = Arc::make_mut(&mut execution.row);
+                row.absorb_until = Some(until);
+                out.writes.push(Write::UpdateExecution {
+                    id: row.id.clone(),
+                    change: ExecutionChange::Absorbed {
+                        until,
+                        started_at: row.started_at.unwrap_or(now),
+                        clock_from: row.clock_from.unwrap_or(now),
+                        over_cap: row.over_cap,
+                    },
+                });
+            }
+            self.keep(execution);
+        }
     }
 
     /// A hold was set or lifted: under it a wait does not run out, after it it begins anew.

@@ -129,7 +129,9 @@ impl Engine {
             };
             match change {
                 WorkerChange::WillRestart => {
-                    instance.facts.restart_until = Some(now + grace + DRAIN_UNDER_SUPERVISOR);
+                    let back_by = now + grace + DRAIN_UNDER_SUPERVISOR;
+                    instance.facts.restart_until = Some(back_by);
+                    self.wait_for_restart(now, &key.agent, back_by, out);
                     self.rearm(now, &key);
                     self.tell_instances(now, &key.agent, out);
                 }

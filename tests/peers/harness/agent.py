@@ -2,6 +2,7 @@
 
 import re
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -31,6 +32,8 @@ class Agent:
         self.port = port or free_port()
         self.environment = environment
         self.child = None
+        # How long its last start took.
+        self.started_in = 0.0
         self.past = []
         self.expected = []
 
@@ -55,7 +58,9 @@ class Agent:
         self.child = Child(f"agent {self.node_id}", command, env=environment, cwd=SCRIPTS)
         self.past.append(self.child)
         if wait:
+            began = time.monotonic()
             self.wait_serving()
+            self.started_in = time.monotonic() - began
         return self
 
     def wait_serving(self, within=60):

@@ -932,3 +932,45 @@ fn one_that_fell_silent_is_refused_to_new_callers_and_still_waited_for_by_the_ot
     world.answer(&waits, Status::Succeeded);
     assert!(world.is_answered(waiter));
 }
+
+#[test]
+fn who_waits_over_one_edit_waits_over_the_next_one_too() {
+    let mut world = World::new(Limits::default());
+    let will_restart = |world: &mut World| {
+        world.step(Event::WorkerChanged {
+            worker: "w".into(),
+            change: WorkerChange::WillRestart,
+        });
+    };
+    world.register_as("a", "i0", "http://h:1", |r| r.worker = Some("w".into()));
+    world.beat("a", "i0");
+    will_restart(&mut world);
+    let (_, id) = world.call(Lane::Async, "a.f");
+    for n in 1..6 {
+        world.pass(Duration::from_secs(20));
+        let instance = format!("i{n}");
+        world.register_as("a", &instance, "http://h:1", |r| {
+            r.worker = Some("w".into())
+        });
+        // It is edited again before it listens.
+        will_restart(&mut world);
+        assert_eq!(world.status(&id), Status::Running, "edit {n}");
+    }
+    world.register_as("a", "last", "http://h:1", |r| r.worker = Some("w".into()));
+    while world.dialled("a", true) {}
+    assert_eq!(world.sent(&id), 1);
+}
+
+#[test]
+fn a_wait_that_runs_out_says_nothing_of_a_process_that_registered_only_now() {
+    let mut world = world();
+    let (_, waits) = world.call(Lane::Async, "a.f");
+    world.refuse_dial(&waits);
+    world.pass(Duration::from_secs(14));
+    world.register("a", "i2", "http://h:1");
+    assert!(world.dialled("a", false), "it does not listen yet");
+    world.pass(Duration::from_secs(2));
+    assert_eq!(world.category(&waits), Some(Category::AgentUnreachable));
+    let (_, next) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.status(&next), Status::Running, "it is waited for");
+}
