@@ -44,7 +44,7 @@ class Caller(threading.Thread):
             time.sleep(0.002)
 
 
-@pytest.mark.long
+@pytest.mark.xdist_group("busy")
 def test_every_acknowledged_id_ends_exactly_once_through_random_ends_of_the_plane(world):
     """Section 6: a restart of the plane under load loses and duplicates nothing acknowledged."""
     seed = int(os.environ.get("KILL_SEED", random.randrange(1 << 32)))

@@ -56,7 +56,7 @@ def loads_on(plane, node):
     return loads
 
 
-@pytest.mark.long
+@pytest.mark.xdist_group("busy")
 def test_two_processes_of_one_id_under_load_orphan_nothing(world):
     """Row: two processes of one id (the contract's five minutes; see `SECONDS`)."""
     plane = world.plane(agents__drain_grace="10s")
@@ -76,7 +76,7 @@ def test_two_processes_of_one_id_under_load_orphan_nothing(world):
     assert states == {"active"}
 
 
-@pytest.mark.long
+@pytest.mark.xdist_group("busy")
 def test_a_rolling_update_under_load_orphans_nothing(world):
     """Row: a rolling update under load: the new process starts, the old one gets SIGTERM."""
     plane = world.plane(agents__drain_grace="10s")
