@@ -175,7 +175,7 @@ async fn decide(
     responses(
         (status = 200, description = "Taken, or the same again", body = serde_json::Value),
         (status = 401, description = "Not signed, or wrongly"),
-        (status = 403, description = "The plane has no secret for signatures"),
+        (status = 403, description = "The plane has no secret for signatures and the request is not from its own machine, or the key lacks the scope operate"),
         (status = 404, description = "Nothing of that name was asked"),
         (status = 409, description = "It was decided otherwise, fits several, or the execution has ended"),
     )
@@ -197,6 +197,14 @@ async fn decide_signed(State(app): State<App>, caller: Caller, request: Request)
         "approval webhook".into()
     } else if caller.may(Need::Operate) {
         caller.principal.clone()
+    } else if caller.key_id.is_some() {
+        return Err(Problem::new(
+            Category::PermissionDenied,
+            format!(
+                "without auth.approval_webhook_secret this needs a key with the scope {}",
+                Need::Operate.scopes()
+            ),
+        ));
     } else {
         return Err(Problem::new(
             Category::Unauthenticated,
@@ -346,6 +354,7 @@ async fn settle(app: &App, said: Said, by: Arc<str>) -> Answer {
             writer
                 .text_if("decision", row.decision.map(Decision::word))
                 .text_if("new_status", status.map(Status::for_sdk))
+                .text_if("new_state", status.map(Status::word))
                 .flag("repeated", repeated);
             Ok(writer.answer(StatusCode::OK))
         }

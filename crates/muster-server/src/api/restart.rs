@@ -84,11 +84,11 @@ struct Source {
 #[utoipa::path(
     post, path = "/api/v1/executions/{id}/restart", tag = "executions",
     params(("id" = String, Path, description = "The execution")),
-    request_body(content = serde_json::Value, description = "{\"scope\"?: \"workflow\"|\"execution\", \"reuse\"?: \"succeeded-before\"|\"all-succeeded\"|\"none\", \"fork\"?, \"input\"?, \"context\"?, \"reason\"?, \"webhook\"?}; may be absent"),
+    request_body(content = Option<serde_json::Value>, description = "{\"scope\"?: \"workflow\"|\"execution\", \"reuse\"?: \"succeeded-before\"|\"all-succeeded\"|\"none\", \"fork\"?, \"input\"?, \"context\"?, \"reason\"?, \"webhook\"?}; may be absent"),
     responses(
         (status = 202, description = "Accepted and stored", body = serde_json::Value),
         (status = 400, description = "The request is malformed"),
-        (status = 404, description = "No such execution"),
+        (status = 404, description = "No such execution, or the key does not see the root of its run"),
         (status = 409, description = "It runs inside an agent's process, its run is open, or its input is gone"),
         (status = 503, description = "Refused; nothing was stored"),
     )
@@ -106,7 +106,7 @@ async fn restart(
     } else {
         body::json(
             &held.bytes,
-            "{scope?, reuse?, fork?, input?, context?, reason?}",
+            "{scope?, reuse?, fork?, input?, context?, reason?, webhook?}",
         )?
     };
     let scope = asked.scope()?;
@@ -235,8 +235,15 @@ async fn source(
         Found::Observed { .. } => return Err(show::unknown_execution(named)),
         Found::Dispatched { row, of, input } => (row, of, input),
     };
-    if !caller.sees(&row.principal) || !caller.sees(&of.principal) {
+    if !caller.sees(&row.principal) {
         return Err(show::unknown_execution(named));
+    }
+    if !caller.sees(&of.principal) {
+        return Err(Problem::not_found(format!(
+            "the root of run {} is not there for this key, so the whole run cannot be restarted with it; say scope execution to run {named} again alone",
+            row.run
+        ))
+        .execution(named.as_str()));
     }
     if with_input && input.is_none() {
         return Err(Problem::new(

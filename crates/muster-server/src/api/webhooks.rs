@@ -2,15 +2,18 @@
 //! sending again what was given up. Addresses are shown as far as scheme, host and port: the
 //! rest may be secret.
 
+use std::collections::HashMap;
+
 use axum::Json;
 use axum::extract::State;
 use muster_store::outbox::{Delivery, DeliveryFilter, DeliveryState};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{PathText, Query};
+use super::body::{self, PathText, Query, RawBody};
 use super::caller::Caller;
 use super::keys::audit;
 use super::paging::{LIMIT, LIMIT_MAX};
@@ -202,8 +205,16 @@ async fn redrive(
 
 /// Send every message again that was given up
 #[utoipa::path(post, path = "/api/v1/webhooks/redrive", tag = "webhooks",
-    responses((status = 200, description = "How many are due.", body = Redriven)))]
-async fn redrive_all(State(app): State<App>, caller: Caller) -> Result<Json<Redriven>, Problem> {
+    request_body(content = Option<serde_json::Value>, description = "Nothing, or an object."),
+    responses((status = 200, description = "How many are due.", body = Redriven), (status = 400, description = "The body is neither empty nor an object.")))]
+async fn redrive_all(
+    State(app): State<App>,
+    caller: Caller,
+    RawBody(body): RawBody,
+) -> Result<Json<Redriven>, Problem> {
+    if !body.trim_ascii().is_empty() {
+        body::json::<HashMap<String, IgnoredAny>>(&body, "empty or {}")?;
+    }
     let (now, by) = (app.clock.now(), caller.principal.clone());
     let redriven = app
         .blocking(move |stores| {

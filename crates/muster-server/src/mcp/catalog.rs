@@ -83,7 +83,7 @@ pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "execute_reasoner",
         title: "Call a function",
-        about: "Calls an agent's function. Answers at once with execution_id and run_id, or with the result when wait_seconds is given and it ends in time; otherwise go on with wait_run. An error means that nothing was started, unless it names an execution_id. Give an idempotency_key if you may have to repeat the call.",
+        about: "Calls an agent's function. Answers at once with execution_id and run_id, or with the result when wait_seconds is given and it ends in time; otherwise go on with wait_run, whose id takes either. An error means that nothing was started, unless it names an execution_id. Give an idempotency_key if you may have to repeat the call.",
         arguments: execute::ARGUMENTS,
         output: execute::schema,
         need: Need::Call,
@@ -93,7 +93,7 @@ pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "wait_run",
         title: "Wait for an end",
-        about: "Waits until a run with everything in it, or one execution, has ended, and gives its result. When done is false it still goes on: call it again, or ask why. With a progress token it tells progress meanwhile.",
+        about: "Waits until a run with everything in it (id is its run_id), or one execution (id is its execution_id), has ended, and gives its result. When done is false it still goes on: call it again, or ask why. With a progress token it tells progress meanwhile.",
         arguments: wait::ARGUMENTS,
         output: wait::schema,
         need: Need::Results,
@@ -123,7 +123,7 @@ pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "cancel_run",
         title: "Stop a run or an execution",
-        about: "Cancels a whole run when given a run_id, or one execution when given an execution_id. Final at once in the record; the agents are told to stop. Cannot be undone.",
+        about: "Cancels a whole run when id is a run_id, or one execution when id is an execution_id. Final at once in the record; the agents are told to stop. Cannot be undone.",
         arguments: cancel::ARGUMENTS,
         output: cancel::schema,
         need: Need::Cancel,

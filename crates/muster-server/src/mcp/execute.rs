@@ -186,7 +186,7 @@ pub(super) async fn run(
     put(&mut found, "done", false);
     put_if(&mut found, "shutting_down", leaving.then_some(true));
     let next = if within.is_zero() {
-        "it goes on: call wait_run with its execution_id, or with its run_id for everything it calls"
+        "it goes on: call wait_run with the execution_id as id, or with the run_id as id for everything it calls"
     } else {
         wait::next(leaving)
     };

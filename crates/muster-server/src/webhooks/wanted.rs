@@ -185,6 +185,12 @@ fn check_url(url: &str) -> Result<(), String> {
     if url.len() > URL_MAX {
         return Err(format!("webhook.url is longer than {URL_MAX} bytes"));
     }
+    if !url.is_ascii() {
+        return Err(
+            "webhook.url has a character beyond ASCII: percent-encode it (in a host, its xn-- form)"
+                .to_owned(),
+        );
+    }
     let uri: Uri = url
         .parse()
         .map_err(|_| "webhook.url is no address".to_owned())?;
@@ -241,6 +247,15 @@ mod tests {
             (r#"{"url":"canary"}"#, "http"),
             (r#"{"url":"ftp://canary/x"}"#, "http"),
             (r#"{"url":"http://canary:pw@x.example/"}"#, "user"),
+            (
+                r#"{"url":"https://x.example/canary/ünï"}"#,
+                "percent-encode it",
+            ),
+            (r#"{"url":"https://cänary.example/"}"#, "percent-encode it"),
+            (
+                r#"{"url":"https://x.example/?canary=\u00fc"}"#,
+                "percent-encode it",
+            ),
             (r#"{"url":"https://x.example","secret":""}"#, "secret"),
             (
                 r#"{"url":"https://x.example","headers":{"Host":"canary"}}"#,

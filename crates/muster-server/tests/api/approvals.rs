@@ -325,6 +325,22 @@ async fn a_signed_decision_is_taken_and_a_forged_one_is_not() {
     );
 }
 
+/// Decided while paused: it stays paused, the answer says so, and the agent is told at the resume.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_of_a_paused_execution_says_that_it_is_paused() {
+    let it = Waiting::sent().await;
+    it.ask("r").await;
+    let pause = format!("/api/v1/executions/{}/pause", it.id);
+    assert_eq!(it.plane.as_person(&pause, &json!({})).await.status, 200);
+    let answer = it.decide(&json!({"decision": "rejected"})).await.json();
+    assert_eq!(answer["new_state"], "paused", "{answer}");
+    assert_eq!(answer["new_status"], "waiting", "{answer}");
+    assert!(it.agent.told().is_empty());
+    let resume = format!("/api/v1/executions/{}/resume", it.id);
+    assert_eq!(it.plane.as_person(&resume, &json!({})).await.status, 200);
+    assert_eq!(it.told(1).await[0]["decision"], "rejected");
+}
+
 /// Section 7: a decision that names only the request id and fits several is a conflict.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_id_that_fits_several_must_name_its_execution() {

@@ -533,10 +533,10 @@ async fn row_0_a_key_without_the_scope_and_row_1_a_body_too_large() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_only_calls_restarts_only_what_it_called() {
+async fn a_key_that_only_calls_restarts_only_what_it_called_and_decides_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let plane = TestPlane::sqlite(dir.path()).await;
-    let _agent = FakeAgent::start(&plane, "a").await;
+    let agent = FakeAgent::start(&plane, "a").await;
     let owner = std::fs::read_to_string(muster_server::auth::owner_key_path(dir.path())).unwrap();
     let owner = [("x-api-key", owner.trim())];
     let body = json!({"name": "caller", "scopes": ["call"]}).to_string();
@@ -560,6 +560,44 @@ async fn a_key_that_only_calls_restarts_only_what_it_called() {
     let own = own["execution_id"].as_str().unwrap();
     plane.end_of(own).await;
     let path = format!("/api/v1/executions/{own}/restart");
-    let answer = plane.client.send(post, &path, &caller, "").await;
+    let answer = plane.client.send(post.clone(), &path, &caller, "").await;
+    assert_eq!(answer.status, 202, "{}", answer.json());
+
+    // Without a secret of the plane's a decision is a matter of scope like everything else.
+    let hook = "/api/v1/webhooks/approval-response";
+    let said = json!({"requestId": "r", "decision": "approved"});
+    let answer = plane.client.post_with(hook, &caller, &said).await;
+    answer.is_problem(403, "permission_denied");
+    let answer = plane.client.post(hook, &said).await;
+    answer.is_problem(401, "unauthenticated");
+
+    // A call of its own in a run whose root is another's.
+    let seen = agent.seen().len();
+    let root = plane.submit("a.never", json!({})).await;
+    let attempt = agent.until_seen(seen + 1).await[seen]
+        .header("x-execution-id")
+        .to_owned();
+    let below = [caller[0], ("x-parent-execution-id", attempt.as_str())];
+    let path = "/api/v1/execute/async/a.echo";
+    let own = plane
+        .client
+        .send(post.clone(), path, &below, "{\"input\":{}}")
+        .await
+        .json();
+    let (own, run) = (
+        own["execution_id"].as_str().unwrap(),
+        own["run_id"].as_str().unwrap(),
+    );
+    plane.end_of(own).await;
+    let path = format!("/api/v1/executions/{own}/restart");
+    let answer = plane.client.send(post.clone(), &path, &caller, "").await;
+    let problem = answer.is_problem(404, "not_found");
+    let message = problem["message"].as_str().unwrap();
+    for word in [run, own, "scope execution"] {
+        assert!(message.contains(word), "{problem}");
+    }
+    assert!(!message.contains(&root), "{problem}");
+    let alone = json!({"scope": "execution", "fork": true}).to_string();
+    let answer = plane.client.send(post, &path, &caller, alone).await;
     assert_eq!(answer.status, 202, "{}", answer.json());
 }

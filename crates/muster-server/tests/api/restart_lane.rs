@@ -331,6 +331,13 @@ async fn what_cannot_be_restarted_says_why_and_stores_nothing() {
             .await
             .is_problem(400, "validation");
     }
+    let refused = restart(&plane, &open, &json!([]))
+        .await
+        .is_problem(400, "validation");
+    assert!(
+        refused["message"].as_str().unwrap().contains("webhook?"),
+        "{refused}"
+    );
     // A call inside the agent's process.
     let event = json!({
         "execution_id": "inside_1", "run_id": played.request.header("x-run-id"),

@@ -209,6 +209,7 @@ async fn a_bad_webhook_does_not_refuse_and_is_not_stored() {
         json!({"url": plane.url()}),
         json!({"url": receiver.url("ok"), "headers": {"Host": "x"}}),
         json!({"url": receiver.url("ok"), "headers": {"Transfer-Encoding": "chunked"}}),
+        json!({"url": receiver.url("ok/ünï")}),
         json!({"url": receiver.url("ok"), "secret": ""}),
         json!({"url": receiver.url("ok"), "secret": "s".repeat(1_000)}),
     ] {
@@ -323,6 +324,20 @@ async fn what_was_never_taken_is_given_up_and_can_be_sent_again() {
     let again = plane.client.post_with(&path, &key, &json!({})).await;
     again.is_problem(409, "conflict");
     let two = submitted(&plane, "one.echo", json!({"url": receiver.url("gone")})).await;
+    until(&plane, &two, "dead").await;
+    for bad in ["{", "[]", "null", "5", "{} x"] {
+        let headers = [key[0], ("content-type", "application/json")];
+        plane
+            .client
+            .send(
+                http::Method::POST,
+                "/api/v1/webhooks/redrive",
+                &headers,
+                bad.to_owned(),
+            )
+            .await
+            .is_problem(400, "validation");
+    }
     until(&plane, &two, "dead").await;
     let all = plane
         .client

@@ -119,7 +119,12 @@ fn sentence(answer: &Value, decision: &str, id: &str) -> String {
     if answer.get("repeated").and_then(Value::as_bool) == Some(true) {
         return format!("{request} was {decision} before");
     }
-    let now = item::text(answer, &["new_status"]).unwrap_or_default();
+    let now = item::text(answer, &["new_state", "new_status"]).unwrap_or_default();
+    if now == "paused" {
+        return format!(
+            "{request} is {decision}; the execution is paused, and its agent is told when it is resumed: muster why {id}"
+        );
+    }
     format!(
         "{request} is {decision}; the execution is {now}, and its agent is being told: muster why {id}"
     )
@@ -136,6 +141,14 @@ mod tests {
         assert_eq!(
             sentence(&taken, "approved", "exec_1"),
             "req-1 is approved; the execution is running, and its agent is being told: muster why exec_1"
+        );
+        let paused = json!({
+            "approval_request_id": "req-1", "new_status": "waiting", "new_state": "paused",
+            "repeated": false,
+        });
+        assert_eq!(
+            sentence(&paused, "rejected", "exec_1"),
+            "req-1 is rejected; the execution is paused, and its agent is told when it is resumed: muster why exec_1"
         );
         let again = json!({"approval_request_id": "req-1", "repeated": true});
         assert_eq!(

@@ -199,6 +199,30 @@ async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
     Ok(0)
 }
 
+/// By which execution it was run again: an id, or an id with its run.
+fn successor(fields: &Fields) -> Option<String> {
+    let named = fields
+        .json("restarted_as")
+        .and_then(|text| serde_json::from_str::<Value>(text).ok())
+        .unwrap_or_default();
+    let id = item::raw(&named, &["execution_id"])
+        .or_else(|| fields.text("restarted_as"))
+        .or_else(|| fields.text("restarted_as_execution_id"))?;
+    Some(match item::raw(&named, &["run_id"]) {
+        Some(run) => format!("as {id} in {run}"),
+        None => format!("as {id}"),
+    })
+}
+
+/// What a restart takes over of its source run.
+fn replay(fields: &Fields) -> Option<String> {
+    let mode = fields.text("replay_mode")?;
+    Some(match fields.text("replay_before_execution_id") {
+        Some(before) => format!("{mode}, up to {before}"),
+        None => mode,
+    })
+}
+
 fn text_of(style: &Style, whole: &str, fields: &Fields, input: Option<&str>) -> String {
     let state = fields.state();
     let reason = fields.text("status_reason").unwrap_or_default();
@@ -229,6 +253,12 @@ fn text_of(style: &Style, whole: &str, fields: &Fields, input: Option<&str>) -> 
             .or_else(|| fields.text("parent_id")),
     );
     line("lane", fields.text("lane"));
+    line("restart of", fields.text("restart_of"));
+    line("restarted", successor(fields));
+    line("source run", fields.text("source_run_id"));
+    line("replay", replay(fields));
+    line("replay of", fields.text("replay_of"));
+    line("taken from", fields.text("replayed_from_execution_id"));
     line("created", fields.text("created_at"));
     line("started", fields.text("started_at"));
     line(
@@ -277,5 +307,56 @@ mod tests {
         );
         assert!(since(Some("2h")).unwrap().is_some());
         assert_eq!(since(Some("yesterday")).unwrap_err().exit_code(), 2);
+    }
+
+    fn shown(fields: &Value) -> String {
+        let fields = Fields::parse(&fields.to_string());
+        let style = Style {
+            colour: false,
+            unicode: true,
+            width: None,
+            redraws: false,
+        };
+        text_of(&style, "exec_1", &fields, None)
+    }
+
+    #[test]
+    fn both_sides_of_a_restart_name_each_other() {
+        for (source, line) in [
+            (json!({"restarted_as": "exec_2"}), "as exec_2\n"),
+            (
+                json!({"restarted_as_execution_id": "exec_2"}),
+                "as exec_2\n",
+            ),
+            (
+                json!({"restarted_as_execution_id": "exec_2",
+                       "restarted_as": {"execution_id": "exec_2", "run_id": "run_2"}}),
+                "as exec_2 in run_2\n",
+            ),
+        ] {
+            let text = shown(&source);
+            assert!(text.contains(&format!("  restarted  {line}")), "{text}");
+        }
+        let text = shown(&json!({
+            "restart_of": "exec_0", "source_run_id": "run_0", "replay_mode": "succeeded-before",
+            "replay_before_execution_id": "exec_9",
+        }));
+        for line in [
+            "  restart of exec_0\n",
+            "  source run run_0\n",
+            "  replay     succeeded-before, up to exec_9\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        let text = shown(&json!({"replay_of": "exec_8", "replayed_from_execution_id": "exec_8"}));
+        assert!(
+            text.contains("  replay of  exec_8\n  taken from exec_8\n"),
+            "{text}"
+        );
+        let text = shown(&json!({"status": "succeeded"}));
+        assert!(
+            !text.contains("restart") && !text.contains("replay"),
+            "{text}"
+        );
     }
 }

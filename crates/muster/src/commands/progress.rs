@@ -52,6 +52,12 @@ impl Fields {
         Ok(Self(answer.read()?))
     }
 
+    /// Those of a text that a test wrote.
+    #[cfg(test)]
+    pub(super) fn parse(text: &str) -> Self {
+        Self(serde_json::from_str(text).unwrap())
+    }
+
     /// A field's JSON text.
     pub(super) fn json(&self, name: &str) -> Option<&str> {
         self.0

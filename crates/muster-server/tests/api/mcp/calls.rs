@@ -20,7 +20,11 @@ async fn a_call_is_answered_at_once_and_its_lane_is_seen_everywhere() {
         .ok();
     assert_eq!(given["done"], false);
     assert_eq!(given["replayed"], false);
-    assert!(given["next"].as_str().unwrap().contains("wait_run"));
+    let next = given["next"].as_str().unwrap();
+    assert!(
+        next.contains("wait_run") && next.contains("execution_id as id"),
+        "{next}"
+    );
     let id = given["execution_id"].as_str().unwrap();
     let row = plane.end_of(id).await;
     assert_eq!(row["lane"], "mcp");
