@@ -48,7 +48,8 @@ def test_a_restart_runs_only_what_had_failed(scene):
     new = scene.plane.wait_end(answer.json()["execution_id"])
     assert new["status"] == "succeeded", new
     assert new["restart_of"] == root
-    assert scene.plane.execution(root)["restarted_as"] == new["execution_id"]
+    successor = {"execution_id": new["execution_id"], "run_id": new["run_id"]}
+    assert scene.plane.execution(root)["restarted_as"] == successor
     assert scene.ran()[4:] == ["chain 1", "fragile three"], "steps one and two ran once"
     rows = members(scene.plane, new["run_id"])
     reasons = [row["status_reason"] for row in rows]

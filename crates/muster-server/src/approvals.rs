@@ -231,9 +231,10 @@ pub(crate) fn check_callback(
         .parse()
         .map_err(|_| "callback_url is no address".to_owned())?;
     let plain = uri.authority().is_some_and(|a| !a.as_str().contains('@'));
-    let Some((https, _, port)) = origin(url).filter(|_| plain && url.len() <= URL_MAX) else {
+    let sound = plain && address::has_sound_port(&uri) && url.len() <= URL_MAX;
+    let Some((https, _, port)) = origin(url).filter(|_| sound) else {
         return Err(format!(
-            "callback_url must be an http:// or https:// address of at most {URL_MAX} bytes, without user and password"
+            "callback_url must be an http:// or https:// address of at most {URL_MAX} bytes, with a port from 1 to 65535 if any, without user and password"
         ));
     };
     if is_registered(directory, agent, url) {

@@ -260,6 +260,18 @@ fn an_unreadable_row_harms_itself_alone() {
     assert!(window.rows.is_empty() && window.exhausted);
     let error = store.execution(&execution_id("bad")).err().unwrap();
     assert!(matches!(error, StoreError::Unreadable(_)), "{error}");
+    assert_eq!(
+        store.quarantine(10).unwrap().len(),
+        2,
+        "it is there already"
+    );
+    // One that no start looks at is set aside by whoever comes across it, once.
+    for _ in 0..2 {
+        assert!(store.execution(&execution_id("waits")).is_err());
+    }
+    let aside = store.quarantine(10).unwrap();
+    assert_eq!(aside.len(), 3, "{aside:?}");
+    assert!(aside.iter().any(|item| item.what.contains("id=waits")));
     // Dropped for good, the row goes with it.
     assert!(store.drop_quarantined("row:execution:2").unwrap());
     assert_eq!(store.execution(&execution_id("bad")).unwrap().1, None);

@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use muster_wire::Category;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -57,9 +58,21 @@ async fn batch(State(app): State<App>, caller: Caller, RawBody(body): RawBody) -
         let _ = serde_json::to_writer(&mut out, id);
         out.push(b':');
         let found = match show::execution_id(id) {
-            Ok(execution) => show::find(&app, &execution)
-                .await?
-                .filter(|view| caller.sees(&view.row.principal)),
+            Ok(execution) => match show::find(&app, &execution).await {
+                Ok(found) => found.filter(|view| caller.sees(&view.row.principal)),
+                // One that cannot be read harms no other.
+                Err(problem) if problem.body.error_category == Category::InternalError => {
+                    let unknown = serde_json::json!({
+                        "status": "unknown",
+                        "error": problem.body.error,
+                        "error_category": Category::InternalError,
+                        "message": problem.body.message,
+                    });
+                    let _ = serde_json::to_writer(&mut out, &unknown);
+                    continue;
+                }
+                Err(problem) => return Err(problem),
+            },
             Err(_) => None,
         };
         out = match found {

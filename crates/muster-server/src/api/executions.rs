@@ -17,7 +17,7 @@ use super::body::{PathText, Query};
 use super::caller::Caller;
 use super::paging;
 use super::problem::{Answer, Problem};
-use super::show::{self, ApprovalShown};
+use super::show::{self, ApprovalShown, Beside, Successor};
 use super::webhooks::MessageShown;
 use super::write::{Writer, answer};
 use crate::app::App;
@@ -46,11 +46,35 @@ async fn one(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
         .filter(|view| caller.sees(&view.row.principal))
         .ok_or_else(|| show::unknown_execution(&execution))?;
     let room = 768 + view.result.as_ref().map_or(0, |result| result.len());
-    let events = webhook_events(&app, &view.row).await?;
-    let approval = approval(&app, &view.row).await?;
-    let (events, approval) = (events.as_deref(), approval.as_ref());
-    let body = show::whole_with(Vec::with_capacity(room), &view, events, approval);
+    let beside = Beside {
+        restarted_as: successor(&app, &view.row).await?,
+        webhook_events: webhook_events(&app, &view.row).await?,
+        approval: approval(&app, &view.row).await?,
+    };
+    let body = show::whole_with(Vec::with_capacity(room), &view, &beside);
     Ok(answer(StatusCode::OK, body.into()))
+}
+
+/// By what it was run again, while that is there.
+async fn successor(app: &App, row: &ExecutionRow) -> Result<Option<Successor>, Problem> {
+    let links = row.links.as_ref();
+    let Some(id) = links.and_then(|links| links.restarted_as.clone()) else {
+        return Ok(None);
+    };
+    let run = match app.views.get(id.as_str()) {
+        Some(view) => Some(view.row.run.clone()),
+        None => {
+            let wanted = id.clone();
+            let found = app
+                .blocking(move |stores| stores.decisions.execution(&wanted))
+                .await?;
+            found.1.map(|row| row.run)
+        }
+    };
+    Ok(run.map(|run_id| Successor {
+        execution_id: id,
+        run_id,
+    }))
 }
 
 /// What it asked a person last. Of one that waits it is in the row, so that polls of its caller

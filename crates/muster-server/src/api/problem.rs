@@ -116,6 +116,13 @@ impl From<crate::driver::DriverGone> for Problem {
 
 impl From<muster_store::StoreError> for Problem {
     fn from(error: muster_store::StoreError) -> Self {
+        if let muster_store::StoreError::Unreadable(_) = &error {
+            tracing::error!(error = %error, "a row could not be read");
+            return Self::new(
+                Category::InternalError,
+                "a row that this needs cannot be read and is set aside; see `muster quarantine list`",
+            );
+        }
         tracing::error!(error = %error, "the store could not answer");
         Problem::unavailable("the store cannot answer now; the plane's log has the cause")
     }

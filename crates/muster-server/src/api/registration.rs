@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::body;
 use super::problem::Problem;
-use crate::dispatch::address::{self, DialRules};
+use crate::dispatch::address::{self, DialRules, has_sound_port};
 
 /// Functions of one agent.
 const FUNCTIONS_MAX: usize = 2_000;
@@ -242,12 +242,8 @@ fn check_url(text: &str) -> Result<&str, Problem> {
     {
         return Err(wrong("must not carry credentials"));
     }
-    if let Some(authority) = uri.authority() {
-        let port = authority.as_str().get(host.len()..).unwrap_or_default();
-        let port = port.strip_prefix(':').map(str::parse::<u16>);
-        if matches!(port, Some(Err(_) | Ok(0))) {
-            return Err(wrong("the port must be a number from 1 to 65535"));
-        }
+    if !has_sound_port(&uri) {
+        return Err(wrong("the port must be a number from 1 to 65535"));
     }
     if uri.query().is_some() || text.contains('#') {
         return Err(wrong("must have no query and no fragment"));

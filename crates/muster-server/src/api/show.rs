@@ -7,7 +7,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use muster_engine::effect::{ExecutionView, Receipt};
 use muster_engine::row::{ExecutionRow, Payload, PayloadKind};
-use muster_wire::{Category, ExecutionId, Status};
+use muster_wire::{Category, ExecutionId, RunId, Status};
+use serde::Serialize;
 
 use super::problem::{Problem, status};
 use super::webhooks::MessageShown;
@@ -83,7 +84,7 @@ fn payloads(
 
 /// The body of an entry of a batch.
 pub(crate) fn whole(out: Vec<u8>, view: &ExecutionView) -> Vec<u8> {
-    whole_with(out, view, None, None)
+    whole_with(out, view, &Beside::default())
 }
 
 /// The approval that an execution asked for last.
@@ -94,14 +95,28 @@ pub(crate) struct ApprovalShown {
     pub(crate) url: Option<Arc<str>>,
 }
 
-/// The body of `GET /api/v1/executions/{id}`: the same with the messages for its webhook and
-/// what it asked a person.
-pub(crate) fn whole_with(
-    out: Vec<u8>,
-    view: &ExecutionView,
-    webhook_events: Option<&[MessageShown]>,
-    approval: Option<&ApprovalShown>,
-) -> Vec<u8> {
+/// What is shown of one execution beside its row.
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// Its latest restart.
+    pub(crate) restarted_as: Option<Successor>,
+    /// What became of the messages for its webhook.
+    pub(crate) webhook_events: Option<Vec<MessageShown>>,
+    /// What it asked a person last.
+    pub(crate) approval: Option<ApprovalShown>,
+}
+
+/// The execution by which another one was run again.
+#[derive(Serialize)]
+pub(crate) struct Successor {
+    /// Its id.
+    pub(crate) execution_id: ExecutionId,
+    /// Its run.
+    pub(crate) run_id: RunId,
+}
+
+/// The body of `GET /api/v1/executions/{id}`: the same with what is shown beside the row.
+pub(crate) fn whole_with(out: Vec<u8>, view: &ExecutionView, beside: &Beside) -> Vec<u8> {
     let mut writer = Writer::object_in(out);
     row(&mut writer, &view.row);
     let result: &[u8] = view.result.as_ref().map_or(b"null", |result| &result.0);
@@ -115,10 +130,13 @@ pub(crate) fn whole_with(
     if let Some(details) = &view.details {
         writer.raw("error_details", &details.0);
     }
-    if let Some(events) = webhook_events {
-        writer.value("webhook_events", &events);
+    if let Some(successor) = &beside.restarted_as {
+        writer.value("restarted_as", successor);
     }
-    if let Some(approval) = approval {
+    if let Some(events) = &beside.webhook_events {
+        writer.value("webhook_events", events);
+    }
+    if let Some(approval) = &beside.approval {
         writer
             .text("approval_request_id", &approval.request)
             .text("approval_status", approval.status)
@@ -226,7 +244,10 @@ fn links(writer: &mut Writer, row: &ExecutionRow) {
         let id = |id: &Option<ExecutionId>| id.as_ref().map(ToString::to_string);
         writer
             .text_if("restart_of", id(&links.restart_of).as_deref())
-            .text_if("restarted_as", id(&links.restarted_as).as_deref())
+            .text_if(
+                "restarted_as_execution_id",
+                id(&links.restarted_as).as_deref(),
+            )
             .text_if("replay_of", id(&links.replay_of).as_deref());
         if let Some(replay) = &links.replay {
             writer

@@ -4,6 +4,7 @@ use muster_engine::limits::LlmLimits;
 use serde::{Deserialize, Serialize};
 
 use super::Span;
+use crate::dispatch::address::has_sound_port;
 
 /// `[llm_health]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,6 +84,9 @@ impl TryFrom<Written> for LlmEndpoint {
         let host = uri.host().unwrap_or_default();
         if host.is_empty() || !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err("an LLM endpoint's url begins with http:// or https://".into());
+        }
+        if !has_sound_port(&uri) {
+            return Err("an LLM endpoint's port is a number from 1 to 65535".into());
         }
         let name = name.unwrap_or_else(|| host.to_owned());
         let name = name.trim();

@@ -18,6 +18,20 @@ pub struct DialRules {
     own: Arc<OnceLock<SocketAddr>>,
 }
 
+/// Whether an address names no port, or one that can be dialled. The parser takes any digits, and
+/// what is no port would be dialled at the default one: by somebody else's service.
+pub(crate) fn has_sound_port(uri: &http::Uri) -> bool {
+    let Some(authority) = uri.authority() else {
+        return true;
+    };
+    let behind_user = authority.as_str().rsplit('@').next().unwrap_or_default();
+    let port = behind_user.get(authority.host().len()..);
+    match port.and_then(|port| port.strip_prefix(':')) {
+        None => true,
+        Some(port) => port.parse::<u16>().is_ok_and(|port| port > 0),
+    }
+}
+
 /// An address block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Network {
@@ -244,7 +258,9 @@ fn never(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(v4) if v4.is_unspecified() || v4.octets()[0] == 0 => Some("unspecified"),
         IpAddr::V4(v4) if v4.is_link_local() => Some("link-local or cloud metadata"),
-        IpAddr::V4(v4) if v4 == Ipv4Addr::new(100, 100, 100, 200) => Some("cloud metadata"),
+        IpAddr::V4(v4) if [[100, 100, 100, 200], [168, 63, 129, 16]].contains(&v4.octets()) => {
+            Some("cloud metadata")
+        }
         IpAddr::V4(v4) if v4.is_multicast() => Some("multicast"),
         IpAddr::V4(v4) if v4.is_broadcast() => Some("broadcast"),
         IpAddr::V4(_) => None,
@@ -291,6 +307,7 @@ mod tests {
             "[fe80::1]:80",
             "255.255.255.255:80",
             "[fd00:ec2::254]:80",
+            "168.63.129.16:80",
         ] {
             assert!(rules.check(bad.parse().unwrap()).is_err(), "{bad}");
         }

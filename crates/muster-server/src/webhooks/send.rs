@@ -107,6 +107,18 @@ fn broken(error: String) -> Refused {
     }
 }
 
+/// Whether an answer speaks for the whole receiver. A 500 is one handler's: others behind the same
+/// address may be fine.
+fn is_of_target(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
 fn judge(answer: &Response<Incoming>) -> Sent {
     let status = answer.status();
     if status.is_success() {
@@ -123,7 +135,7 @@ fn judge(answer: &Response<Incoming>) -> Sent {
             format!("it answered {status}")
         },
         gone: status == StatusCode::GONE,
-        of_target: busy,
+        of_target: is_of_target(status),
         retry_after: seconds
             .filter(|_| busy)
             .map(|seconds| Duration::from_secs(seconds.min(RETRY_AFTER_MAX))),

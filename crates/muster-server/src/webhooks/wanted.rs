@@ -203,6 +203,9 @@ fn check_url(url: &str) -> Result<(), String> {
     if uri.authority().is_some_and(|a| a.as_str().contains('@')) {
         return Err("webhook.url must not hold a user or password; use webhook.headers".to_owned());
     }
+    if !address::has_sound_port(&uri) {
+        return Err("webhook.url: the port must be a number from 1 to 65535".to_owned());
+    }
     Ok(())
 }
 
@@ -256,6 +259,9 @@ mod tests {
                 r#"{"url":"https://x.example/?canary=\u00fc"}"#,
                 "percent-encode it",
             ),
+            (r#"{"url":"http://x.example:99999/"}"#, "port"),
+            (r#"{"url":"http://x.example:0/"}"#, "port"),
+            (r#"{"url":"http://[::1]:99999/"}"#, "port"),
             (r#"{"url":"https://x.example","secret":""}"#, "secret"),
             (
                 r#"{"url":"https://x.example","headers":{"Host":"canary"}}"#,

@@ -180,7 +180,10 @@ async fn a_restart_takes_over_what_had_succeeded(plane: &TestPlane) {
         plane.execution(&source.root).await,
         plane.end_of(&new).await,
     );
-    assert_eq!(old["restarted_as"], new["execution_id"], "{old}");
+    assert_eq!(
+        old["restarted_as"]["execution_id"], new["execution_id"],
+        "{old}"
+    );
     assert_eq!(new["restart_of"], source.root.as_str());
     let run = format!("/api/v1/runs/{}", new["run_id"].as_str().unwrap());
     assert_eq!(

@@ -486,3 +486,28 @@ async fn a_repeat_is_told_of_the_webhook_of_the_call_it_joined() {
     receiver.until(2).await;
     assert_eq!(messages(&plane, "").await.len(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_fails_holds_up_no_other_behind_the_same_address() {
+    let plane = TestPlane::with(|config| {
+        told(config);
+        // Nobody waits this out.
+        config.webhooks.retry_first = Span(Duration::from_secs(600));
+        config.webhooks.retry_max = Span(Duration::from_secs(3600));
+    })
+    .await;
+    let _agent = FakeAgent::start(&plane, "one").await;
+    let receiver = Receiver::start().await;
+    for _ in 0..12 {
+        submitted(&plane, "one.echo", json!({"url": receiver.url("flaky")})).await;
+    }
+    receiver.until(1).await;
+    let good = submitted(&plane, "one.echo", json!({"url": receiver.url("ok")})).await;
+    until(&plane, &good, "delivered").await;
+    eventually("each was tried", || async {
+        let waiting = messages(&plane, "state=pending&limit=500").await;
+        let tried = |m: &&Value| m["tries"] == 1 && m["last_status"] == 500;
+        (waiting.iter().filter(tried).count() == 12).then_some(())
+    })
+    .await;
+}

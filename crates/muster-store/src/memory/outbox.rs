@@ -96,17 +96,18 @@ impl Outbox for MemoryStore {
         limit: usize,
     ) -> StoreResult<Vec<Delivery>> {
         let mut state = self.state.lock();
-        let mut due: Vec<(Timestamp, u64)> = state
+        let mut due: Vec<(u32, Timestamp, u64)> = state
             .outbox
             .values()
             .filter(|message| &*message.target == target)
-            .filter_map(|message| Some((message.delivery.next_at?, message.delivery.seq)))
-            .filter(|(at, _)| *at <= now)
+            .map(|message| &message.delivery)
+            .filter_map(|message| Some((message.tries, message.next_at?, message.seq)))
+            .filter(|(_, at, _)| *at <= now)
             .collect();
         due.sort();
         due.truncate(limit);
         let mut out = Vec::with_capacity(due.len());
-        for (_, seq) in due {
+        for (_, _, seq) in due {
             if let Some(message) = state.outbox.get_mut(&seq) {
                 message.claim = Some(claim.token.clone());
                 message.delivery.claimed = true;

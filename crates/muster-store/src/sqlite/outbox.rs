@@ -63,8 +63,9 @@ impl Outbox for SqliteStore {
         let sql = concat!(
             "SELECT ",
             columns!(),
-            " FROM webhook_outbox WHERE next_at IS NOT NULL AND target = ?1 AND next_at <= ?2
-              ORDER BY next_at, seq LIMIT ?3"
+            " FROM webhook_outbox INDEXED BY webhook_outbox_next
+              WHERE next_at IS NOT NULL AND target = ?1 AND next_at <= ?2
+              ORDER BY tries, next_at, seq LIMIT ?3"
         );
         self.decisions.lock().transact("claim messages", |conn| {
             let mut due = all(conn, sql, params![target, now.0, rows(limit)], delivery)?;

@@ -171,6 +171,8 @@ CREATE TABLE webhook_outbox (
 );
 CREATE INDEX webhook_outbox_due ON webhook_outbox (target, next_at, seq)
     WHERE next_at IS NOT NULL;
+CREATE INDEX webhook_outbox_next ON webhook_outbox (target, tries, next_at, seq)
+    WHERE next_at IS NOT NULL;
 CREATE INDEX webhook_outbox_delivered ON webhook_outbox (delivered_at)
     WHERE delivered_at IS NOT NULL;
 CREATE INDEX webhook_outbox_dead ON webhook_outbox (dead_at) WHERE dead_at IS NOT NULL;

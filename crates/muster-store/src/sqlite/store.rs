@@ -16,8 +16,8 @@ use super::rows::Columns;
 use super::{SqliteStore, known, question, restore};
 use crate::{
     ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem,
-    Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreResult, StoreSizes,
-    StoredAgent, Window,
+    Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult,
+    StoreSizes, StoredAgent, Window,
 };
 
 impl Store for SqliteStore {
@@ -86,8 +86,12 @@ impl Store for SqliteStore {
     }
 
     fn execution(&self, id: &ExecutionId) -> StoreResult<(u64, Option<ExecutionRow>)> {
-        self.decision_readers
-            .read(|conn| Ok((known::last_seq(conn)?, known::execution(conn, id)?)))
+        let read = |conn: &Connection| Ok((known::last_seq(conn)?, known::execution(conn, id)?));
+        self.decision_readers.read(read).inspect_err(|error| {
+            if let StoreError::Unreadable(why) = error {
+                self.set_aside_row(id, why);
+            }
+        })
     }
 
     fn tree(&self, run: &RunId) -> StoreResult<KnownTree> {
@@ -269,4 +273,35 @@ fn used_bytes(conn: &Connection) -> StoreResult<u64> {
         Ok((from.number::<u64>()?, from.number::<u64>()?))
     })?;
     Ok(found.map_or(0, |(pages, size)| pages * size))
+}
+
+impl SqliteStore {
+    /// A row that a reader came across and cannot understand is shown to people, once. It stays
+    /// where it is.
+    fn set_aside_row(&self, id: &ExecutionId, why: &str) {
+        // Under the name by which a start sets rows aside.
+        let name = self.decision_readers.with(|conn| {
+            let sql = "SELECT n, EXISTS (SELECT 1 FROM quarantine q
+                WHERE q.id = 'row:execution:' || e.n) FROM executions e WHERE id = ?1";
+            known::first(conn, sql, [id.as_str()], |row| {
+                let mut from = Columns::of(row);
+                Ok((from.int()?, from.flag()?))
+            })
+        });
+        let Ok(Some((n, false))) = name else {
+            return;
+        };
+        let item = QuarantineItem {
+            id: format!("row:execution:{n}"),
+            at: Timestamp::wall_clock(),
+            kind: "row".into(),
+            about: format!("execution {n}"),
+            error: why.to_owned(),
+            what: format!("id={id}"),
+        };
+        tracing::error!(quarantine.id = %item.id, error = why, "a row cannot be read and was set aside");
+        if let Err(error) = self.set_aside(&item) {
+            tracing::error!(quarantine.id = %item.id, error = %error, "what was set aside could not be stored");
+        }
+    }
 }
