@@ -182,6 +182,23 @@ impl Engine {
         error: Arc<str>,
         out: &mut Effects,
     ) {
+        self.not_sent(now, key, error, true, out);
+    }
+
+    /// A call was taken back before it was sent: that says nothing about its instance.
+    pub(crate) fn taken_back(&mut self, now: Timestamp, key: &AttemptKey, out: &mut Effects) {
+        self.not_sent(now, key, "taken back before it was sent".into(), false, out);
+    }
+
+    /// No byte reached the agent; `failed` when that is a fact about its instance.
+    fn not_sent(
+        &mut self,
+        now: Timestamp,
+        key: &AttemptKey,
+        error: Arc<str>,
+        failed: bool,
+        out: &mut Effects,
+    ) {
         let Some(mut execution) = self.take_attempt(key) else {
             return;
         };
@@ -202,7 +219,9 @@ impl Engine {
             outcome: AttemptOutcome::DialFailed,
             evidence: Some(Payload(Bytes::copy_from_slice(error.as_bytes()))),
         });
-        execution.last_dial = Some(error.clone());
+        if failed {
+            execution.last_dial = Some(error.clone());
+        }
         if !execution.holds_slot() {
             // It waited without one, and takes one again whether or not there is room.
             let over_cap = self.is_full(&execution.row.agent);
@@ -214,11 +233,20 @@ impl Engine {
             agent.waiters.remove(&execution.row.id);
             if let Some(instance) = agent.instance_mut(&attempt.instance) {
                 instance.facts.in_flight = instance.facts.in_flight.saturating_sub(1);
-                instance.facts.dial_failed = Some((now, error));
-                instance.facts.dial_failing_since.get_or_insert(now);
-                Self::close_gate(instance);
-                out.sends.push(Send::CloseIdle(instance.facts.key.clone()));
+                if failed {
+                    instance.facts.dial_failed = Some((now, error));
+                    instance.facts.dial_failing_since.get_or_insert(now);
+                    Self::close_gate(instance);
+                    out.sends.push(Send::CloseIdle(instance.facts.key.clone()));
+                } else if attempt.on_ramp {
+                    instance.off_the_ramp(false);
+                }
             }
+        }
+        if !failed {
+            self.launch(now, execution, Launch::Stored, out);
+            self.release_absorbed(now, &id, out);
+            return;
         }
         let key = crate::event::InstanceKey {
             agent: id.clone(),

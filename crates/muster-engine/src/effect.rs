@@ -279,6 +279,8 @@ pub enum Send {
         /// Which address.
         base_url: Arc<str>,
     },
+    /// Takes a call back if no byte of it has left; [`crate::Event::TakenBack`] says that it was.
+    TakeBack(AttemptKey),
     /// Closes idle connections to an instance.
     CloseIdle(InstanceKey),
     /// Tells an agent what was decided; tried again until it is told or time is up.

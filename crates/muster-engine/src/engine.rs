@@ -103,6 +103,7 @@ impl Engine {
             Event::Accepted { attempt } => self.accepted(now, &attempt, out),
             Event::Taken { attempt } => self.taken(now, &attempt, out),
             Event::DialFailed { attempt, error } => self.dial_failed(now, &attempt, error, out),
+            Event::TakenBack { attempt } => self.taken_back(now, &attempt, out),
             Event::BrokeAfterSend { attempt, error } => self.broke(now, &attempt, &error, out),
             Event::TimedOut { attempt } => self.timed_out(now, &attempt, out),
             Event::CalledBack(callback) => self.called_back(now, callback, out),

@@ -64,6 +64,11 @@ pub enum Event {
         /// What the dial said.
         error: Arc<str>,
     },
+    /// A call was taken back before a byte of it left.
+    TakenBack {
+        /// Whose.
+        attempt: AttemptKey,
+    },
     /// Bytes were sent, then the connection broke.
     BrokeAfterSend {
         /// Whose.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use muster_wire::{ExecutionId, RunId, Status, Timestamp};
 
 use crate::approvals::{is_pending, reason_after};
-use crate::effect::{Effects, Load, Reply, Write};
-use crate::engine::{Engine, Run};
+use crate::effect::{Effects, Load, Reply, Send, Write};
+use crate::engine::{Engine, Run, attempt_key};
 use crate::event::{Pause, Submission, TreePause};
 use crate::execution::{Execution, Held, Phase};
 use crate::lineage::Lineage;
@@ -115,6 +115,9 @@ impl Engine {
         }
         if let Phase::Absorbed { .. } = execution.phase {
             self.shelve_absorbed(&mut execution);
+        }
+        if let (Phase::Sent(_), Some(attempt)) = (&execution.phase, attempt_key(&execution)) {
+            out.sends.push(Send::TakeBack(attempt));
         }
         execution.stop_clock(now);
         let row = Arc::make_mut(&mut execution.row);

@@ -314,3 +314,45 @@ fn every_paused_state_comes_back_after_a_crash() {
     world.register("a", "i0", "http://h:1");
     assert_eq!(world.sent(&queued), 1);
 }
+
+#[test]
+fn paused_before_a_byte_left_it_is_taken_back_and_sent_after_the_resume() {
+    let mut world = capped(1);
+    world.beat("a", "i0");
+    let (_, id) = world.call(Lane::Async, "a.f");
+    world.pause(&id, true);
+    assert_eq!(world.wanted_back, [world.attempt(&id)]);
+    world.taken_back(&id);
+    assert_eq!(world.status(&id), Status::Paused);
+    world.pass(600 * SECOND);
+    world.beat("a", "i0");
+    assert_eq!((world.status(&id), world.sent(&id)), (Status::Paused, 1));
+    world.pause(&id, false);
+    assert_eq!(
+        world.sent(&id),
+        2,
+        "its instance is not blamed for a dial that nobody made"
+    );
+    world.answer(&id, Status::Succeeded);
+    assert_eq!(world.status(&id), Status::Succeeded);
+}
+
+#[test]
+fn resumed_before_it_was_taken_back_it_goes_out_again_at_once() {
+    let mut world = capped(1);
+    let (_, id) = world.call(Lane::Async, "a.f");
+    world.pause(&id, true);
+    world.pause(&id, false);
+    world.taken_back(&id);
+    assert_eq!((world.status(&id), world.sent(&id)), (Status::Running, 2));
+    // What had been sent is never taken back.
+    let (_, other) = world.call(Lane::Async, "a.f");
+    world.answer(&id, Status::Succeeded);
+    world.accept(&other);
+    world.pause(&other, true);
+    world.taken_back(&other);
+    assert_eq!(
+        (world.status(&other), world.sent(&other)),
+        (Status::Paused, 1)
+    );
+}

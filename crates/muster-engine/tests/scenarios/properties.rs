@@ -35,6 +35,9 @@ enum Act {
     Accept {
         of: u16,
     },
+    TakeBack {
+        of: u16,
+    },
     RefuseDial {
         of: u16,
     },
@@ -158,6 +161,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (any::<u16>(), any::<bool>()).prop_map(|(of, waiting)| Act::Awaiter { of, waiting }),
         6 => (any::<u16>(), 0..3u8).prop_map(|(of, status)| Act::Answer { of, status }),
         5 => any::<u16>().prop_map(|of| Act::Accept { of }),
+        2 => any::<u16>().prop_map(|of| Act::TakeBack { of }),
         4 => any::<u16>().prop_map(|of| Act::RefuseDial { of }),
         1 => any::<u16>().prop_map(|of| Act::Break { of }),
         1 => any::<u16>().prop_map(|of| Act::TimeOut { of }),
@@ -262,6 +266,14 @@ impl Play {
             Act::Accept { of } => {
                 if let Some(id) = self.pick(of) {
                     self.world.accept(&id);
+                }
+            }
+            Act::TakeBack { of } => {
+                if let Some(id) = self.pick(of)
+                    && self.world.wanted_back.contains(&self.world.attempt(&id))
+                {
+                    self.old_proofs.push(self.world.proof(&id));
+                    self.world.taken_back(&id);
                 }
             }
             Act::RefuseDial { of } => {

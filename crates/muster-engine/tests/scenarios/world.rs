@@ -24,6 +24,7 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     pub(crate) dispatched: Vec<Dispatch>,
     pub(crate) told: Vec<TellCancel>,
+    pub(crate) wanted_back: Vec<AttemptKey>,
     pub(crate) told_approvals: Vec<TellApproval>,
     pub(crate) llm_checks: Vec<Arc<str>>,
     pub(crate) sends: Vec<Send>,
@@ -60,6 +61,7 @@ impl World {
             limits,
             dispatched: Vec::new(),
             told: Vec::new(),
+            wanted_back: Vec::new(),
             told_approvals: Vec::new(),
             llm_checks: Vec::new(),
             sends: Vec::new(),
@@ -121,6 +123,7 @@ impl World {
                 Send::TellCancel(tell) => self.told.push((**tell).clone()),
                 Send::TellApproval(tell) => self.told_approvals.push((**tell).clone()),
                 Send::CheckLlm { endpoint } => self.llm_checks.push(endpoint.clone()),
+                Send::TakeBack(attempt) => self.wanted_back.push(attempt.clone()),
                 Send::Dial { .. } | Send::Probe { .. } | Send::Seek { .. } | Send::CloseIdle(_) => {
                 }
             }
@@ -564,6 +567,12 @@ impl World {
             attempt,
             error: "connection refused".into(),
         });
+    }
+
+    /// The shell could take the call of an execution back.
+    pub(crate) fn taken_back(&mut self, id: &ExecutionId) {
+        let attempt = self.attempt(id);
+        self.step(Event::TakenBack { attempt });
     }
 
     pub(crate) fn call_back(&mut self, from: AttemptRef, status: Status) -> Reply {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,11 +15,11 @@ use muster_engine::effect::Dispatch;
 use muster_engine::event::{AttemptKey, Outcome};
 use muster_engine::row::PayloadKind;
 use muster_wire::{AttemptId, FunctionKind};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use super::Dispatcher;
 use super::answer::{self, Meaning};
 use super::peer::{Body, Peer};
+use super::{Dispatcher, IN_FLIGHT_MAX};
 use crate::bodies::{NotRead, Patience, SMALL};
 
 const EXECUTION: HeaderName = HeaderName::from_static("x-execution-id");
@@ -41,6 +42,9 @@ pub(super) const AGENT: HeaderValue =
 /// takes its time must not keep those waiting who could not be sent while it was away.
 const TAKEN_AFTER: Duration = Duration::from_millis(500);
 
+/// A dial that takes longer can be taken back: the usual one is over by then, and costs nothing.
+const DIALLING_AFTER: Duration = Duration::from_millis(20);
+
 /// How far an exchange came.
 enum Far {
     /// Nothing was sent.
@@ -51,14 +55,30 @@ enum Far {
     Answer(Box<Outcome>),
     /// It was told already: 202.
     Told,
+    /// It was taken back before there was a connection.
+    NeverSent,
+}
+
+/// A call that can be taken back, for as long as this lives.
+struct Dialling<'a> {
+    dispatcher: &'a Dispatcher,
+    attempt: &'a AttemptKey,
+    taken_back: Arc<Notify>,
+}
+
+impl Drop for Dialling<'_> {
+    fn drop(&mut self) {
+        self.dispatcher.0.dialling.remove(self.attempt);
+    }
 }
 
 impl Dispatcher {
     pub(super) async fn call(&self, dispatch: Dispatch) {
         let attempt = dispatch.attempt.clone();
-        let event = match self.exchange(dispatch).await {
-            Some(event) => event,
-            None => return,
+        let event = self.exchange(dispatch).await;
+        self.forget_wanted_back(&attempt);
+        let Some(event) = event else {
+            return;
         };
         let event = match event {
             Event::Answered { attempt, outcome } => Event::Answered {
@@ -79,9 +99,12 @@ impl Dispatcher {
             Err(why) => return Some(not_sent(attempt, &why)),
         };
         let (_host, _flight) = self.permits(&peer.host).await?;
-        // It may have waited, or a cancel may have overtaken it.
+        // It may have waited, or a cancel or a pause may have overtaken it.
         if (self.0.ended)(attempt.execution.as_str()) {
             return None;
+        }
+        if self.is_wanted_back(&attempt) {
+            return Some(Event::TakenBack { attempt });
         }
         let input = match self.input(&dispatch).await {
             Ok(input) => input,
@@ -96,6 +119,8 @@ impl Dispatcher {
         Some(match far.await {
             Err(_) => Event::TimedOut { attempt },
             Ok(Far::Told) => return None,
+            Ok(Far::NeverSent) if (self.0.ended)(attempt.execution.as_str()) => return None,
+            Ok(Far::NeverSent) => Event::TakenBack { attempt },
             Ok(Far::NotSent(error)) => not_sent(attempt, &error),
             Ok(Far::Broke(error)) => Event::BrokeAfterSend {
                 attempt,
@@ -103,6 +128,54 @@ impl Dispatcher {
             },
             Ok(Far::Answer(outcome)) => Event::Answered { attempt, outcome },
         })
+    }
+
+    fn dialling<'a>(&'a self, attempt: &'a AttemptKey) -> Dialling<'a> {
+        let taken_back = Arc::new(Notify::new());
+        self.0.dialling.insert(attempt.clone(), taken_back.clone());
+        Dialling {
+            dispatcher: self,
+            attempt,
+            taken_back,
+        }
+    }
+
+    /// Notes that a call is wanted back, wherever it is on its way.
+    pub(super) fn wants_back(&self, attempt: AttemptKey) {
+        let mut wanted = self.0.wanted_back.lock();
+        if wanted.len() >= 2 * IN_FLIGHT_MAX {
+            // What was over before it was wanted back is never forgotten one by one.
+            wanted.clear();
+        }
+        wanted.insert(attempt.clone());
+        self.0
+            .wanted_back_count
+            .store(wanted.len(), Ordering::Release);
+        drop(wanted);
+        self.take_back(&attempt);
+    }
+
+    fn is_wanted_back(&self, attempt: &AttemptKey) -> bool {
+        self.0.wanted_back_count.load(Ordering::Acquire) > 0
+            && self.0.wanted_back.lock().contains(attempt)
+    }
+
+    /// The exchange is over: it does not matter any more.
+    fn forget_wanted_back(&self, attempt: &AttemptKey) {
+        if self.0.wanted_back_count.load(Ordering::Acquire) > 0 {
+            let mut wanted = self.0.wanted_back.lock();
+            wanted.remove(attempt);
+            self.0
+                .wanted_back_count
+                .store(wanted.len(), Ordering::Release);
+        }
+    }
+
+    /// Takes a call back if no byte of it can have left.
+    pub(super) fn take_back(&self, attempt: &AttemptKey) {
+        if let Some(dialling) = self.0.dialling.get(attempt) {
+            dialling.notify_one();
+        }
     }
 
     /// A permit of the host, then one of all.
@@ -142,7 +215,8 @@ impl Dispatcher {
         attempt: &AttemptKey,
         tell_when_taken: bool,
     ) -> Far {
-        let mut connection = capture_connection(&mut request);
+        let capture = capture_connection(&mut request);
+        let mut connection = capture.clone();
         let taken = async {
             tokio::time::sleep(TAKEN_AFTER).await;
             drop(connection.wait_for_connection_metadata().await);
@@ -150,8 +224,21 @@ impl Dispatcher {
             self.0.driver.tell(Event::Taken { attempt });
             std::future::pending::<Infallible>().await
         };
+        let standing = capture.clone();
+        let taken_back = async {
+            tokio::time::sleep(DIALLING_AFTER).await;
+            let dialling = self.dialling(attempt);
+            // It may be wanted back since before it could be.
+            if !(self.0.ended)(attempt.execution.as_str()) && !self.is_wanted_back(attempt) {
+                dialling.taken_back.notified().await;
+            }
+            if standing.connection_metadata().is_some() {
+                std::future::pending::<()>().await;
+            }
+        };
         let response = tokio::select! {
             response = peer.client.request(request) => response,
+            () = taken_back => return Far::NeverSent,
             never = taken, if tell_when_taken => match never {},
         };
         let response = match response {

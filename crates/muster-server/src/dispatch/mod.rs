@@ -11,13 +11,16 @@ mod tell;
 pub mod told;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use dashmap::DashMap;
 use muster_engine::Send;
-use muster_engine::event::InstanceKey;
+use muster_engine::event::{AttemptKey, InstanceKey};
 use muster_store::Stores;
-use tokio::sync::Semaphore;
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use crate::bodies::BodyRoom;
@@ -53,6 +56,12 @@ struct Inner {
     /// Whether an execution ended meanwhile: what still waits for its turn is not sent then.
     ended: Box<dyn Fn(&str) -> bool + std::marker::Send + Sync>,
     tellers: told::Tellers,
+    /// Calls whose connection is not there yet: a cancel takes them back.
+    dialling: DashMap<AttemptKey, Arc<Notify>>,
+    /// Calls that are wanted back, and may have gone out.
+    wanted_back: Mutex<FxHashSet<AttemptKey>>,
+    /// How many there are.
+    wanted_back_count: AtomicUsize,
 }
 
 impl Dispatcher {
@@ -80,6 +89,9 @@ impl Dispatcher {
             tasks: TaskTracker::new(),
             ended: Box::new(ended),
             tellers,
+            dialling: DashMap::new(),
+            wanted_back: Mutex::default(),
+            wanted_back_count: AtomicUsize::new(0),
         }))
     }
 
@@ -114,6 +126,7 @@ impl Dispatcher {
             Send::Seek { key, at } => {
                 self.0.tasks.spawn(async move { this.seek(key, at).await });
             }
+            Send::TakeBack(attempt) => self.wants_back(attempt),
             Send::CloseIdle(key) => self.close_idle(&key),
             Send::CheckLlm { endpoint } => {
                 self.0

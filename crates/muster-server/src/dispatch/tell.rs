@@ -38,6 +38,7 @@ pub(super) enum NoAnswer {
 
 impl Dispatcher {
     pub(super) async fn tell_cancel(&self, tell: TellCancel) {
+        self.take_back(&tell.attempt);
         let receipt = if tell.kind == FunctionKind::Skill {
             CancelReceipt::StillRunning("a skill cannot be stopped".into())
         } else {

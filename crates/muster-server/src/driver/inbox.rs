@@ -56,6 +56,7 @@ impl LaneOf {
             Event::Answered { .. }
             | Event::Accepted { .. }
             | Event::DialFailed { .. }
+            | Event::TakenBack { .. }
             | Event::Taken { .. }
             | Event::Sought { .. }
             | Event::BrokeAfterSend { .. }

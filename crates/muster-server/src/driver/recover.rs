@@ -299,6 +299,7 @@ pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
         Event::Answered { .. }
         | Event::Accepted { .. }
         | Event::DialFailed { .. }
+        | Event::TakenBack { .. }
         | Event::Taken { .. }
         | Event::Sought { .. }
         | Event::BrokeAfterSend { .. }
@@ -331,6 +332,7 @@ fn about(event: &Event) -> String {
         Event::Accepted { attempt } => format!("acceptance of {}", attempt.execution),
         Event::Taken { attempt } => format!("connection of {}", attempt.execution),
         Event::Sought { key, .. } => format!("search for {}", key.agent),
+        Event::TakenBack { attempt } => format!("call of {} taken back", attempt.execution),
         Event::DialFailed { attempt, .. } => format!("failed dial for {}", attempt.execution),
         Event::BrokeAfterSend { attempt, .. } => {
             format!("broken connection for {}", attempt.execution)
