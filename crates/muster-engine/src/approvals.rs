@@ -103,7 +103,7 @@ impl Engine {
             out.notices.push(Notice::Count(Count::Unproved));
             return out.replies.push((ask.waiter, Reply::WrongAttempt));
         }
-        let same = |row: &&ApprovalRow| row.request == ask.request;
+        let same = |row: &&ApprovalRow| row.request == ask.request && is_pending(row);
         if let Some(row) = self.approvals.of(id).iter().find(same) {
             let row = Box::new(row.clone());
             return out.replies.push((ask.waiter, Reply::ApprovalPending(row)));
@@ -111,14 +111,8 @@ impl Engine {
         let Some((as_of, _)) = ask.known else {
             return out.loads.push(Load::ApprovalAsk(ask));
         };
-        if let Some(earlier) = &ask.earlier {
-            if !is_pending(earlier) {
-                let row = earlier.clone();
-                return out.replies.push((ask.waiter, Reply::ApprovalPending(row)));
-            }
-            if as_of < self.approvals.changed_at {
-                return out.loads.push(Load::ApprovalAsk(ask));
-            }
+        if ask.earlier.as_deref().is_some_and(is_pending) && as_of < self.approvals.changed_at {
+            return out.loads.push(Load::ApprovalAsk(ask));
         }
         if let Some(pending) = self.approvals.pending(id) {
             let message = format!(
@@ -130,6 +124,10 @@ impl Engine {
                 .replies
                 .push((ask.waiter, Reply::Conflict { message, status }));
         }
+        // Asked again after a decision, it is a new round: the agent waits for a new one, and what
+        // becomes of telling it of the old one does not matter any more.
+        let request = ask.request.clone();
+        self.approvals.take(id, |row| row.request == request);
         let Some(execution) = self.take(id) else {
             return;
         };

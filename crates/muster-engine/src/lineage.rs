@@ -57,13 +57,17 @@ impl Engine {
         };
         let cancelled =
             |run: &RunId| Err(Pause::Refuse(Refusal::RunCancelled { run: run.clone() }));
+        let caller_cancelled = |caller: &ExecutionId| {
+            let caller = caller.clone();
+            Err(Pause::Refuse(Refusal::CallerCancelled { caller }))
+        };
         if let Some(claimed) = &submission.parent {
             if let Some(parent) = self.executions.get(&claimed.execution) {
                 let row = &parent.row;
                 lineage.depth = row.depth + 1;
                 if self.proves(parent, claimed.proof) {
                     if parent.disowned {
-                        return cancelled(&row.run);
+                        return caller_cancelled(&row.id);
                     }
                     lineage.proved = true;
                     lineage.run = row.run.clone();
@@ -74,14 +78,14 @@ impl Engine {
                 }
             } else if let Some(ended) = self.recent.ended(&claimed.execution) {
                 if ended.status == Status::Cancelled {
-                    return cancelled(&ended.run);
+                    return caller_cancelled(&claimed.execution);
                 }
                 lineage.parent_ended = true;
             } else if !read {
                 return Err(Pause::Load);
             } else if let Some(row) = &submission.known.parent {
                 if row.status == Status::Cancelled {
-                    return cancelled(&row.run);
+                    return caller_cancelled(&row.id);
                 }
                 lineage.depth = row.depth + 1;
                 lineage.parent_ended = row.status.is_terminal();

@@ -33,6 +33,11 @@ pub enum Refusal {
         /// A sentence.
         message: String,
     },
+    /// The execution that calls, or one above it, was cancelled.
+    CallerCancelled {
+        /// The execution that calls.
+        caller: ExecutionId,
+    },
     /// The run is cancelled.
     RunCancelled {
         /// Which.
@@ -111,6 +116,13 @@ pub enum Refusal {
         /// Seconds it waited.
         waited: u64,
     },
+    /// The address is that of a living agent of another principal.
+    AddressTaken {
+        /// The address.
+        base_url: std::sync::Arc<str>,
+        /// Whose it is.
+        owner: AgentId,
+    },
     /// The agent id belongs to another principal.
     AgentIdTaken {
         /// Which.
@@ -130,10 +142,12 @@ impl Refusal {
             Refusal::IdempotencyConflict { .. } => Category::IdempotencyConflict,
             Refusal::NoAgent { .. } | Refusal::NoFunction { .. } => Category::TargetNotFound,
             Refusal::Input { .. } => Category::Validation,
-            Refusal::RunCancelled { .. } | Refusal::ParentEnded { .. } => Category::RunCancelled,
+            Refusal::RunCancelled { .. }
+            | Refusal::CallerCancelled { .. }
+            | Refusal::ParentEnded { .. } => Category::RunCancelled,
             Refusal::PendingApproval { .. } => Category::AgentPendingApproval,
             Refusal::LlmUnavailable { .. } => Category::LlmUnavailable,
-            Refusal::SourceOpen { .. } => Category::Conflict,
+            Refusal::SourceOpen { .. } | Refusal::AddressTaken { .. } => Category::Conflict,
             Refusal::Draining => Category::ControlPlaneShutdown,
             Refusal::StoreFull => Category::StoreFull,
             Refusal::Overloaded { .. } => Category::Overloaded,
@@ -174,11 +188,13 @@ impl Refusal {
             | Refusal::NoFunction { .. }
             | Refusal::Input { .. }
             | Refusal::RunCancelled { .. }
+            | Refusal::CallerCancelled { .. }
             | Refusal::ParentEnded { .. }
             | Refusal::PendingApproval { .. }
             | Refusal::SourceOpen { .. }
             | Refusal::TooDeep { .. }
             | Refusal::RunTooLarge { .. }
+            | Refusal::AddressTaken { .. }
             | Refusal::AgentIdTaken { .. }
             | Refusal::Quarantined { .. } => None,
         }
@@ -202,6 +218,9 @@ impl Refusal {
                 }
             }
             Refusal::Input { field, message } => format!("input.{field}: {message}"),
+            Refusal::CallerCancelled { caller } => format!(
+                "{caller}, which calls, or an execution above it was cancelled; it may call nothing more"
+            ),
             Refusal::RunCancelled { run } => format!("run {run} was cancelled and takes no more calls"),
             Refusal::ParentEnded { parent } => format!(
                 "{parent}, which makes the call, has ended, and the call says `on_parent_end: cancel`"
@@ -233,6 +252,9 @@ impl Refusal {
             Refusal::NoTurn { agent, waited } => {
                 format!("no slot of {agent} became free in {waited} s; nothing was stored")
             }
+            Refusal::AddressTaken { base_url, owner } => format!(
+                "{base_url} is the address of {owner}, which lives and belongs to another principal; use another port, or stop that one"
+            ),
             Refusal::AgentIdTaken { agent } => format!(
                 "agent id {agent:?} belongs to another principal; use another id, or let an admin release it"
             ),

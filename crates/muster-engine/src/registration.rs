@@ -34,6 +34,15 @@ impl Engine {
                 Reply::Refused(Refusal::AgentIdTaken { agent: id }),
             ));
         }
+        if let Some(owner) = self.owner_of_address(now, &registration) {
+            let refusal = Refusal::AddressTaken {
+                base_url: registration.base_url.clone(),
+                owner,
+            };
+            return out
+                .replies
+                .push((registration.waiter, Reply::Refused(refusal)));
+        }
         let created_at = known.map_or(now, |agent| agent.created_at);
         self.agents
             .entry(id.clone())
@@ -71,6 +80,23 @@ impl Engine {
 
     /// A registration takes its address from another agent, and replaces an older process of
     /// its own there unless that one beats again.
+    /// The agent of somebody else that lives at the address, if there is one: only within one
+    /// principal does a registration take an address away.
+    fn owner_of_address(&self, now: Timestamp, registration: &Registration) -> Option<AgentId> {
+        let here = self.addresses.get(&registration.base_url)?;
+        let lives = |key: &&InstanceKey| {
+            let limits = self.liveness(&key.agent);
+            self.agents.get(&key.agent).is_some_and(|agent| {
+                agent.principal != registration.principal
+                    && agent.instance(&key.instance).is_some_and(|instance| {
+                        instance.is_present()
+                            && instance.facts.verdict(now, limits).state != InstanceState::Down
+                    })
+            })
+        };
+        here.iter().find(lives).map(|key| key.agent.clone())
+    }
+
     fn take_address(&mut self, now: Timestamp, registration: &Registration, out: &mut Effects) {
         let here = self
             .addresses

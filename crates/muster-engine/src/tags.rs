@@ -98,6 +98,15 @@ impl Engine {
         let Some(agent) = self.agents.get_mut(id) else {
             return out.replies.push((waiter, Reply::UnknownAgent));
         };
+        if tags.is_empty() && agent.tags.pending.is_empty() {
+            let message = format!(
+                "no tag of {id} waits for a decision; name the tags to change what was decided"
+            );
+            let status = None;
+            return out
+                .replies
+                .push((waiter, Reply::Conflict { message, status }));
+        }
         let before = agent.tags.clone();
         agent.tags.decide(tags, approve);
         agent.unapproved = !agent.tags.unapproved().is_empty();

@@ -78,6 +78,10 @@ async fn retire(app: &App) -> StoreResult<u64> {
         let pass = move |stores: &muster_store::Stores| stores.decisions.retire(&cut, RETIRED_MAX);
         let rows = app.blocking(pass).await?;
         all += rows;
+        if rows > 0 {
+            app.views
+                .forget_ended_before(cut.executions_before.max(cut.payloads_before));
+        }
         if rows < RETIRED_MAX as u64 || began.elapsed() > AT_IT_MAX || app.stop.is_cancelled() {
             return Ok(all);
         }

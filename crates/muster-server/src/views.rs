@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use muster_engine::effect::ExecutionView;
-use muster_wire::{ExecutionId, Status};
+use muster_wire::{ExecutionId, Status, Timestamp};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
 
@@ -97,6 +97,14 @@ impl Views {
         }
     }
 
+    /// What ended before is in the store, or was removed from it: it is read there.
+    pub(crate) fn forget_ended_before(&self, moment: Timestamp) {
+        for shard in &self.shards {
+            let ended = |kept: &Kept| kept.view.row.ended_at.is_some_and(|at| at < moment);
+            shard.lock().map.retain(|_, kept| !ended(kept));
+        }
+    }
+
     fn shard(&self, id: &str) -> &Mutex<Shard> {
         use std::hash::{Hash, Hasher};
         let mut hasher = FxHasher::default();
@@ -114,7 +122,7 @@ fn pinned(view: &ExecutionView) -> bool {
 mod tests {
     use super::*;
     use muster_engine::row::{ExecutionRow, Payload, QueueKey};
-    use muster_wire::{ExecutionKind, FunctionKind, Lane, Origin, Timestamp};
+    use muster_wire::{ExecutionKind, FunctionKind, Lane, Origin};
 
     fn view(id: &str, status: Status, result: usize) -> Arc<ExecutionView> {
         let id = ExecutionId::trusted(id);

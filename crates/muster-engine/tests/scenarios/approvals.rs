@@ -75,7 +75,7 @@ fn the_decision_is_written_before_the_agent_is_told() {
 }
 
 #[test]
-fn same_request_again_is_the_same_answer_and_another_pending_one_a_conflict() {
+fn same_request_again_is_the_same_answer_until_it_is_decided_and_another_pending_one_a_conflict() {
     let (mut world, id) = waiting();
     let Reply::ApprovalPending(again) = world.ask_for(&id, "r") else {
         panic!("the same again");
@@ -84,19 +84,29 @@ fn same_request_again_is_the_same_answer_and_another_pending_one_a_conflict() {
     assert!(is_conflict(&world.ask_for(&id, "other")));
     world.decide(Some(&id), None, Decision::Approved);
     world.tell_told(&id, "r", true);
-    let Reply::ApprovalPending(decided) = world.ask_for(&id, "r") else {
-        panic!("a request has one answer");
+    let Reply::ApprovalPending(anew) = world.ask_for(&id, "r") else {
+        panic!("a new round");
     };
-    assert_eq!(decided.decision, Some(Decision::Approved));
-    assert_eq!(
-        world.status(&id),
-        Status::Running,
-        "it does not wait again for that"
-    );
-    assert!(matches!(
-        world.ask_for(&id, "other"),
-        Reply::ApprovalPending(_)
-    ));
+    assert_eq!(anew.decision, None);
+    assert_eq!(world.status(&id), Status::Waiting, "it waits once more");
+    world.decide(Some(&id), None, Decision::Rejected);
+    assert_eq!(world.status(&id), Status::Running);
+}
+
+#[test]
+fn asked_again_before_the_old_decision_was_told_it_is_a_new_round_that_the_old_one_cannot_end() {
+    let (mut world, id) = waiting();
+    world.decide(Some(&id), None, Decision::Rejected);
+    let Reply::ApprovalPending(anew) = world.ask_for(&id, "r") else {
+        panic!("a new round");
+    };
+    assert_eq!(anew.decision, None);
+    // The word about the old round comes late, and it is a bad one.
+    world.tell_told(&id, "r", false);
+    assert_eq!(world.status(&id), Status::Waiting);
+    world.crash(SECOND);
+    world.decide(Some(&id), None, Decision::Approved);
+    assert_eq!(world.status(&id), Status::Running);
 }
 
 #[test]

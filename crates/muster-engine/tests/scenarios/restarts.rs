@@ -458,6 +458,28 @@ fn queued_work_stays_queued_while_its_agent_is_gone_and_starts_when_it_is_back()
 }
 
 #[test]
+fn another_principal_does_not_take_the_address_of_an_agent_that_lives() {
+    let mut world = world();
+    let register = |world: &mut World| {
+        let mut waiter = None;
+        world.register_as("thief", "t1", "http://h:1", |r| {
+            r.principal = "somebody".into();
+            waiter = Some(r.waiter);
+        });
+        waiter.unwrap()
+    };
+    let refused = register(&mut world);
+    assert_eq!(world.refused(refused), Category::Conflict);
+    let (_, id) = world.call(Lane::Async, "a.f");
+    assert_eq!(world.sent(&id), 1, "it is called where it lives");
+    world.answer(&id, Status::Succeeded);
+    // Whoever has left has no address to keep.
+    world.goodbye("a");
+    let taken = register(&mut world);
+    assert!(matches!(world.reply(taken), Reply::Registered { .. }));
+}
+
+#[test]
 fn another_principal_does_not_get_the_id() {
     let mut world = world();
     let mut waiter = None;

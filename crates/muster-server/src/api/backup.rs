@@ -61,6 +61,12 @@ async fn backup(
     if !to.is_absolute() {
         return Err(Problem::validation("directory must begin with /"));
     }
+    if std::fs::read_dir(&to).is_ok_and(|mut inside| inside.next().is_some()) {
+        return Err(Problem::new(
+            Category::Conflict,
+            "the directory is not empty; name a new one",
+        ));
+    }
     let (now, by) = (app.clock.now(), caller.principal.clone());
     let began = std::time::Instant::now();
     let bytes = app

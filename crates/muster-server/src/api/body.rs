@@ -67,6 +67,12 @@ pub(crate) fn too_large(max: usize) -> Problem {
 /// Reads JSON of one shape; `shape` names it for the message of a refusal.
 pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8], shape: &str) -> Result<T, Problem> {
     check_depth(body)?;
+    // An array would be taken for an object, member by member.
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(Problem::validation(format!(
+            "the body must be {shape}, and it is an array"
+        )));
+    }
     serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         Problem::validation(if error.is_data() {
@@ -169,5 +175,7 @@ mod tests {
         assert!(problem.body.message.contains("column"));
         assert_eq!(problem.status, 400);
         assert!(json::<Shape>(b"{\"key\":\xff}", "{key}").is_err());
+        assert!(json::<Shape>(b"{\"key\":5}", "{key}").is_ok());
+        assert!(json::<Shape>(b" [5]", "{key}").is_err());
     }
 }

@@ -214,3 +214,40 @@ async fn what_is_paused_stays_paused_over_a_restart_of_the_plane() {
     assert_eq!(plane.client.post(&cancel, &json!({})).await.status, 200);
     assert_eq!(plane.end_of(&queued).await["result"], json!({"n": 2}));
 }
+
+/// Section 2, row running: what has not left the plane is taken back by a pause, like by a cancel.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_waits_for_its_way_out_is_taken_back_by_a_pause() {
+    // As many as go to one host at once.
+    const PER_HOST: usize = 256;
+    let plane = TestPlane::start().await;
+    let agent = FakeAgent::start(&plane, "a").await;
+    for n in 0..PER_HOST {
+        plane.submit("a.gate", json!({"n": n})).await;
+    }
+    agent.until_seen(PER_HOST).await;
+    let paused = plane.submit("a.echo", json!({"which": "paused"})).await;
+    let cancelled = plane.submit("a.echo", json!({"which": "cancelled"})).await;
+    let last = plane.submit("a.echo", json!({"which": "last"})).await;
+    assert_eq!(pause(&plane, &paused, "pause").await.status, 200);
+    let path = format!("/api/v1/executions/{cancelled}/cancel");
+    assert_eq!(plane.client.post(&path, &json!({})).await.status, 200);
+
+    // Everything goes on; the last one had waited behind the two.
+    agent.open_gate();
+    assert_eq!(plane.end_of(&last).await["status"], "succeeded");
+    let echoes = |agent: &FakeAgent| -> Vec<String> {
+        let seen = agent.seen();
+        let echo = seen.iter().filter(|call| call.path.ends_with("/echo"));
+        let which = |body: &[u8]| -> Value { serde_json::from_slice(body).unwrap() };
+        echo.map(|call| which(&call.body)["which"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(echoes(&agent), ["last"]);
+    assert_eq!(plane.execution(&paused).await["state"], "paused");
+    assert_eq!(plane.execution(&cancelled).await["status"], "cancelled");
+
+    assert_eq!(pause(&plane, &paused, "resume").await.status, 200);
+    assert_eq!(plane.end_of(&paused).await["status"], "succeeded");
+    assert_eq!(echoes(&agent), ["last", "paused"]);
+}
