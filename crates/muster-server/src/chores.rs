@@ -61,6 +61,7 @@ pub(crate) fn start(app: &App) {
         app.growth
             .sample(app.clock.now(), crate::growth::used(&sizes));
         let is_full = free < reserve;
+        app.growth.set_spare(free.saturating_sub(reserve));
         if app.growth.set_full(is_full) {
             tracing::warn!(free, reserve, full = is_full, "room on the disk changed");
             app.driver.tell(Event::StoreRoom { full: is_full });

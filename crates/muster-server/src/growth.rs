@@ -3,7 +3,7 @@
 //! there is none.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use muster_store::StoreSizes;
@@ -19,10 +19,22 @@ const SPAN_MIN: Duration = Duration::from_secs(3_600);
 const DAY_S: f64 = 86_400.0;
 
 /// Sizes over time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Growth {
     samples: Mutex<VecDeque<(Timestamp, u64)>>,
     full: AtomicBool,
+    /// Bytes that new work may still take above the reserve, until the disk is looked at again.
+    spare: AtomicI64,
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Self {
+            samples: Mutex::default(),
+            full: AtomicBool::new(false),
+            spare: AtomicI64::new(i64::MAX),
+        }
+    }
 }
 
 /// Bytes of a store that hold something, its logs aside: those come and go.
@@ -47,6 +59,20 @@ impl Growth {
     /// Whether its disk is below the reserve, as of the last look.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
+    }
+
+    /// A look at the disk saw so much above the reserve.
+    pub(crate) fn set_spare(&self, bytes: u64) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.spare.store(bytes, Ordering::Relaxed);
+    }
+
+    /// New work of so many bytes is about to be stored. `true` when the room that the last look
+    /// saw is used up by it: a burst must not overrun the reserve between two looks.
+    pub(crate) fn spend(&self, bytes: usize) -> bool {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let before = self.spare.fetch_sub(bytes, Ordering::Relaxed);
+        before >= 0 && before < bytes
     }
 
     /// What a look at the disk saw; whether that is new.
@@ -74,6 +100,19 @@ pub(crate) fn days_until(room: u64, a_day: i64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_burst_uses_up_what_the_last_look_saw_once() {
+        let growth = Growth::default();
+        assert!(!growth.spend(1_000_000), "nothing was looked at yet");
+        growth.set_spare(100);
+        assert!(!growth.spend(60));
+        assert!(growth.spend(60));
+        assert!(!growth.spend(60), "it is told once");
+        growth.set_spare(100);
+        assert!(!growth.spend(100));
+        assert!(growth.spend(1));
+    }
 
     #[test]
     fn a_day_s_growth_is_known_after_an_hour_and_not_before() {

@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 
 use super::body::{self, PathText, Query, RawBody};
 use super::caller::Caller;
+use super::keys::audit;
 use super::paging;
 use super::pauses::{conflict, has_ended};
 use super::problem::{Answer, Problem};
@@ -344,6 +345,9 @@ async fn settle(app: &App, said: Said, by: Arc<str>) -> Answer {
             status,
             repeated,
         } => {
+            if !repeated {
+                note(app, &row).await?;
+            }
             let status = match status {
                 Some(status) => Some(status),
                 None => show::find(app, &row.execution).await?.map(|v| v.row.status),
@@ -457,4 +461,17 @@ mod tests {
             assert_eq!(said(body).err().unwrap().status, 400, "{body}");
         }
     }
+}
+
+/// Who decided what is on record beside the execution's own history.
+async fn note(app: &App, row: &ApprovalRow) -> Result<(), Problem> {
+    let (at, by) = (app.clock.now(), row.decided_by.clone().unwrap_or_default());
+    let object = row.execution.to_string();
+    let detail = format!(
+        "{}: {}",
+        row.request,
+        row.decision.map_or("closed", Decision::word)
+    );
+    app.blocking(move |stores| audit(stores, at, &by, "approval.decided", &object, detail))
+        .await
 }

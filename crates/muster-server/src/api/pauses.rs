@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 use super::body::{PathText, RawBody};
 use super::caller::Caller;
 use super::cancel::{reason, unknown_run};
+use super::keys::audit;
 use super::problem::{Answer, Problem};
 use super::show;
 use super::write::{Writer, string};
@@ -120,12 +121,12 @@ async fn one(app: &App, caller: &Caller, id: &str, body: &[u8], on: bool) -> Ans
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Moved { executions, status } => Ok(moved(
-            Writer::object().text("execution_id", execution.as_str()),
-            &executions,
-            status,
-            on,
-        )),
+        Reply::Moved { executions, status } => {
+            note(app, caller, execution.as_str(), on).await?;
+            let mut writer = Writer::object();
+            writer.text("execution_id", execution.as_str());
+            Ok(moved(&mut writer, &executions, status, on))
+        }
         Reply::AlreadyEnded { status } => Err(has_ended(&execution, status)),
         Reply::UnknownExecution => Err(show::unknown_execution(&execution)),
         Reply::Conflict { message, status } => {
@@ -153,12 +154,12 @@ async fn tree(app: &App, caller: &Caller, run: &str, body: &[u8], on: bool) -> A
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Moved { executions, status } => Ok(moved(
-            Writer::object().text("run_id", run.as_str()),
-            &executions,
-            status,
-            on,
-        )),
+        Reply::Moved { executions, status } => {
+            note(app, caller, run.as_str(), on).await?;
+            let mut writer = Writer::object();
+            writer.text("run_id", run.as_str());
+            Ok(moved(&mut writer, &executions, status, on))
+        }
         Reply::UnknownRun => Err(unknown_run(&run)),
         Reply::Conflict { message, status } => Err(conflict(message, status)),
         Reply::Refused(refusal) => Err(refusal.into()),
@@ -166,6 +167,14 @@ async fn tree(app: &App, caller: &Caller, run: &str, body: &[u8], on: bool) -> A
             "a pause was answered {other:?}"
         ))),
     }
+}
+
+/// Who stopped what is on record.
+async fn note(app: &App, caller: &Caller, object: &str, on: bool) -> Result<(), Problem> {
+    let (at, by, object) = (app.clock.now(), caller.principal.clone(), object.to_owned());
+    let action = if on { "paused" } else { "resumed" };
+    app.blocking(move |stores| audit(stores, at, &by, action, &object, String::new()))
+        .await
 }
 
 fn moved(writer: &mut Writer, executions: &[ExecutionId], status: Status, on: bool) -> Response {

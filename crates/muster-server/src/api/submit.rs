@@ -16,6 +16,11 @@ use crate::{inputs, payloads};
 /// A commit that waited for so long on a full disk waits for room.
 const COMMIT_WAITS: std::time::Duration = std::time::Duration::from_secs(2);
 
+/// What a call's rows and events take on the disk, roughly.
+const ROW_BYTES: usize = 4096;
+/// How often an input is written: to the log of the store, and to its file.
+const WRITTEN_TIMES: usize = 2;
+
 /// Checks the input, stores a large one first, tells the engine, waits for its word: the end on
 /// the sync lane, the receipt on all others. `held` is the body that the input is a part of.
 ///
@@ -34,6 +39,14 @@ pub(crate) async fn submit(app: &App, call: Call, held: Held) -> Result<Reply, P
     }
     if stands_full(app) {
         return Err(refused(app, &submission, Refusal::StoreFull));
+    }
+    if app
+        .growth
+        .spend(ROW_BYTES + WRITTEN_TIMES * submission.input.len())
+        && app.growth.set_full(true)
+    {
+        tracing::warn!("the room on the disk that the last look saw is used up");
+        app.driver.tell(Event::StoreRoom { full: true });
     }
     if submission.input.len() <= SMALL {
         // The input was copied out: the body and its room are given back before the wait.
