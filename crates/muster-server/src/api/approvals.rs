@@ -420,6 +420,19 @@ pub(crate) fn status_word(row: &ApprovalRow) -> &'static str {
     }
 }
 
+/// Who decided what is on record beside the execution's own history.
+async fn note(app: &App, row: &ApprovalRow) -> Result<(), Problem> {
+    let (at, by) = (app.clock.now(), row.decided_by.clone().unwrap_or_default());
+    let object = row.execution.to_string();
+    let detail = format!(
+        "{}: {}",
+        row.request,
+        row.decision.map_or("closed", Decision::word)
+    );
+    app.blocking(move |stores| audit(stores, at, &by, "approval.decided", &object, detail))
+        .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -461,17 +474,4 @@ mod tests {
             assert_eq!(said(body).err().unwrap().status, 400, "{body}");
         }
     }
-}
-
-/// Who decided what is on record beside the execution's own history.
-async fn note(app: &App, row: &ApprovalRow) -> Result<(), Problem> {
-    let (at, by) = (app.clock.now(), row.decided_by.clone().unwrap_or_default());
-    let object = row.execution.to_string();
-    let detail = format!(
-        "{}: {}",
-        row.request,
-        row.decision.map_or("closed", Decision::word)
-    );
-    app.blocking(move |stores| audit(stores, at, &by, "approval.decided", &object, detail))
-        .await
 }

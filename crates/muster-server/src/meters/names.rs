@@ -95,7 +95,7 @@ mod tests {
     fn names_follow_the_conventions_and_no_label_is_unbounded() {
         let allowed = [
             "lane", "origin", "status", "category", "inbox", "stream", "state", "agent", "kind",
-            "duty", "version", "end",
+            "duty", "version", "end", "endpoint",
         ];
         for metric in ALL {
             assert!(metric.name.starts_with("muster_") || metric.name.starts_with("process_"));
