@@ -23,6 +23,7 @@ mod engine;
 pub mod event;
 mod execution;
 mod gates;
+mod history;
 mod joins;
 pub mod limits;
 mod lineage;
