@@ -64,7 +64,7 @@ async fn backup(
     if std::fs::read_dir(&to).is_ok_and(|mut inside| inside.next().is_some()) {
         return Err(Problem::new(
             Category::Conflict,
-            "the directory is not empty; name a new one",
+            "the directory holds something already; name a new one, or an empty one",
         ));
     }
     let (now, by) = (app.clock.now(), caller.principal.clone());

@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 use super::body::{self, PathText, RawBody};
 use super::caller::Caller;
 use super::keys::audit;
+use super::pauses::conflict;
 use super::problem::{Answer, Problem};
 use super::write::Writer;
 use crate::app::App;
@@ -136,6 +137,7 @@ async fn decide(app: &App, caller: &Caller, agent: &str, body: &[u8], yes: bool)
                 format!("no agent {id} is registered; see `muster agents`"),
             ));
         }
+        Reply::Conflict { message, status } => return Err(conflict(message, status)),
         Reply::Refused(refusal) => return Err(refusal.into()),
         other => {
             return Err(Problem::internal(&format!(
