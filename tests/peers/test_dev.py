@@ -17,6 +17,7 @@ SECONDS = 60
 
 
 @pytest.mark.xdist_group("busy")
+@pytest.mark.timeout(420)
 def test_file_edits_under_ten_calls_a_second_fail_no_execution(world):
     """Row: `muster dev` restarts it on file changes, 10 calls a second, a minute."""
     folder = world.folder / "project"
@@ -53,7 +54,7 @@ def test_file_edits_under_ten_calls_a_second_fail_no_execution(world):
                 pids.add(job.result().json()["result"]["pid"])
 
         while time.monotonic() < end or edits < 5:
-            assert time.monotonic() < end + 90, f"only {edits} edits were taken"
+            assert time.monotonic() < end + 240, f"only {edits} edits were taken"
             jobs.append(pool.submit(plane.call, "edited.who"))
             jobs[-1].add_done_callback(seen)
             if len(jobs) % 10 == 0:

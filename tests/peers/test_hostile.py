@@ -87,6 +87,9 @@ def check(method, path, what, status, text, kind):
     if status >= 400 and method != "HEAD":
         assert "json" in kind, where
         body = json.loads(text)
+        if isinstance(body.get("error"), dict):
+            # JSON-RPC has its own envelope; the one shape is inside.
+            body = body["error"]["data"]
         assert body["error"] and body["error_category"] and body["message"], where
         assert None not in body.values(), where
 

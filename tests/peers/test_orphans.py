@@ -97,7 +97,7 @@ def test_an_idempotent_function_runs_again_instead_of_being_orphaned(world, tmp_
     mark = tmp_path / "runs"
     submitted = plane.submit("again.again", {"seconds": 8, "mark": str(mark)})
     id = submitted.json()["execution_id"]
-    until("it runs", mark.exists)
+    until("it runs", lambda: mark.exists() and mark.read_text().strip())
     agent.kill_9()
     agent.start()
     view = plane.wait_end(id, within=60)

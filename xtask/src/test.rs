@@ -192,7 +192,7 @@ fn peers(filter: Option<&str>, debug: bool) -> Vec<Row> {
     let mut suite = Part::program(&python)
         .args(["-m", "pytest", "-p", "no:cacheprovider", "--color=no"])
         // Most of their time they wait: for an agent to come back, for a grace to pass.
-        .args(["-n", "4", "--dist", "loadgroup"])
+        .args(["-n", "3", "--dist", "loadgroup"])
         .env("MUSTER_BINARY", &binary.to_string_lossy())
         .inside("tests/peers");
     if let Some(filter) = filter {
