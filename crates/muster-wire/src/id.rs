@@ -144,6 +144,14 @@ id_type!(
     /// A reasoner's or a skill's name within its agent.
     FunctionName
 );
+id_type!(
+    /// A machine that runs workers: `muster node`, or a Relay broker.
+    NodeId
+);
+id_type!(
+    /// One supervised process of a node, over all its restarts.
+    WorkerId
+);
 
 impl ExecutionId {
     /// Mints an execution id.

@@ -5,6 +5,7 @@
 
 pub mod attempt;
 pub mod category;
+pub mod fleet;
 pub mod id;
 pub mod refusal;
 pub mod status;
@@ -12,7 +13,9 @@ pub mod time;
 
 pub use attempt::{AttemptId, AttemptRef, AttemptSecret, SecretHash};
 pub use category::Category;
-pub use id::{AgentId, ExecutionId, FunctionName, InstanceId, RunId, Target, mint};
+pub use id::{
+    AgentId, ExecutionId, FunctionName, InstanceId, NodeId, RunId, Target, WorkerId, mint,
+};
 pub use refusal::ErrorBody;
 pub use status::{
     Decision, ExecutionKind, FunctionKind, Lane, Origin, ParentEnd, ReplayMode, Status, WaitCause,

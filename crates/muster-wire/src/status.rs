@@ -1,8 +1,6 @@
 //! The words of an execution: status, lane, kind, origin. Decides no transition.
 
-use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
@@ -21,22 +19,24 @@ macro_rules! words {
                 match word { $($word => Some($name::$variant),)* _ => None }
             }
         }
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.write_str(self.word()) }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.word()) }
         }
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 to.serialize_str(self.word())
             }
         }
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let word = String::deserialize(from)?;
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let word = <String as serde::Deserialize>::deserialize(from)?;
                 Self::from_word(&word).ok_or_else(|| serde::de::Error::custom(format!("unknown word {word:?}")))
             }
         }
     };
 }
+
+pub(crate) use words;
 
 words!(
     /// Where an execution is. The last four are terminal and never change.
