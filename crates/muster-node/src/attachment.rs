@@ -1,0 +1,106 @@
+//! Somebody watches and drives a worker: its screen, the output that follows, and the way back.
+//! Bounded: a reader that is slow misses output, which is counted, and gets the screen again.
+
+use std::time::Duration;
+
+/// Why a worker cannot be attached to, or no longer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AttachError {
+    /// No such worker runs here.
+    #[error("this node has no worker of that id which still runs")]
+    UnknownWorker,
+    /// It has pipes, so nobody can type or change its size.
+    #[error("this worker has pipes and no terminal: it can be watched, not driven")]
+    NoTerminal,
+    /// Its holder does not answer.
+    #[error("the holder of this worker did not answer: {0}")]
+    Broken(String),
+}
+
+/// A worker that is watched.
+#[derive(Debug)]
+pub struct Attachment {
+    /// Bytes that paint its screen as it is at `offset`; of one with pipes the end of its output.
+    pub screen: Vec<u8>,
+    /// Rows of its terminal.
+    pub rows: u16,
+    /// Columns of its terminal.
+    pub cols: u16,
+    /// How many bytes of output came before.
+    pub offset: u64,
+    /// What follows.
+    pub output: AttachmentOutput,
+    /// The way back.
+    pub control: AttachmentControl,
+}
+
+/// What an attachment tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttachmentNews {
+    /// Output.
+    Output {
+        /// Where in the worker's output it begins.
+        offset: u64,
+        /// The bytes, as they came.
+        bytes: Vec<u8>,
+    },
+    /// The reader was too slow: output was dropped; this is the screen now.
+    Gap {
+        /// How many bytes were dropped, this time.
+        dropped: u64,
+        /// Where the output goes on.
+        offset: u64,
+        /// Bytes that paint the screen as it is there.
+        screen: Vec<u8>,
+    },
+    /// It is over, and why: the worker ended, its holder went away. Nothing follows.
+    Closed {
+        /// A sentence.
+        reason: String,
+    },
+}
+
+/// The reading half.
+#[derive(Debug)]
+pub struct AttachmentOutput {
+    news: tokio::sync::mpsc::Receiver<AttachmentNews>,
+}
+
+impl AttachmentOutput {
+    /// Waits for what comes next. Safe to cancel. After `Closed` it is `Closed` again.
+    pub async fn next(&mut self) -> AttachmentNews {
+        self.news.recv().await.unwrap_or(AttachmentNews::Closed {
+            reason: "the attachment was closed".into(),
+        })
+    }
+}
+
+/// The writing half. Dropping both halves ends the attachment.
+#[derive(Debug, Clone)]
+pub struct AttachmentControl {
+    _alive: tokio::sync::mpsc::Sender<()>,
+}
+
+/// How long a worker may take to read what was typed; then what fitted is acknowledged.
+pub const INPUT_WAIT: Duration = Duration::from_secs(2);
+
+impl AttachmentControl {
+    /// Types; answers how many bytes reached the terminal, which is fewer when the worker does
+    /// not read for [`INPUT_WAIT`].
+    ///
+    /// # Errors
+    /// When the worker has no terminal, or is gone.
+    pub async fn input(&self, bytes: &[u8]) -> Result<usize, AttachError> {
+        let _ = bytes;
+        Err(AttachError::UnknownWorker)
+    }
+
+    /// Changes the size of the terminal, for everybody.
+    ///
+    /// # Errors
+    /// When the worker has no terminal, or is gone.
+    pub async fn resize(&self, rows: u16, cols: u16) -> Result<(), AttachError> {
+        let _ = (rows, cols);
+        Err(AttachError::UnknownWorker)
+    }
+}
