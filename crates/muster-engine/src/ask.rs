@@ -60,6 +60,7 @@ impl Engine {
                     .map(|agent| agent.queue.position(&key, now)),
             ),
             Question::Circuits => Reply::Circuits(self.circuit_states()),
+            Question::Fleet(question) => self.fleet_ask(now, &question),
             Question::HeldBack => Reply::HeldBack {
                 reason: self.hold.clone(),
                 queued: self

@@ -13,6 +13,7 @@ use crate::event::{
     ApprovalAsk, AttemptKey, Awaiter, Callback, Cancel, InstanceKey, Pause, Submission, TreeCancel,
     TreePause, Verdict, Waiter,
 };
+use crate::fleet::{FleetEvent, FleetNotice, FleetReply, FleetSend, FleetWrite};
 use crate::liveness::InstanceFacts;
 use crate::refusal::Refusal;
 use crate::row::{
@@ -120,6 +121,8 @@ pub enum Write {
     InsertEvent(Arc<EventRow>),
     /// Why nothing is dispatched at all; `None` lifts it.
     SetHold(Option<Arc<str>>),
+    /// A change of the fleet.
+    Fleet(FleetWrite),
 }
 
 /// What changes in an execution's row.
@@ -233,6 +236,8 @@ pub enum Load {
     Verdict(Box<Verdict>),
     /// Read the row, then hand the report in again.
     Awaiter(Box<Awaiter>),
+    /// Read the worker that the event names, then hand it in again.
+    Fleet(Box<FleetEvent>),
     /// Read queued executions whose parent has ended and that end with it.
     Bereaved {
         /// How many.
@@ -285,6 +290,8 @@ pub enum Send {
     CloseIdle(InstanceKey),
     /// Tells an agent what was decided; tried again until it is told or time is up.
     TellApproval(Box<TellApproval>),
+    /// Something for a node.
+    Fleet(Box<FleetSend>),
     /// Checks the health of an LLM endpoint once.
     CheckLlm {
         /// Which: its name in the configuration.
@@ -393,6 +400,8 @@ pub enum Reply {
         /// The status that stands.
         status: Status,
     },
+    /// Something about the fleet.
+    Fleet(Box<FleetReply>),
     /// No such execution.
     UnknownExecution,
     /// The sender does not prove that it has the attempt.
@@ -550,6 +559,8 @@ pub enum Notice {
         /// On or off.
         on: bool,
     },
+    /// Something about the fleet.
+    Fleet(Box<FleetNotice>),
     /// Something was counted.
     Count(Count),
 }

@@ -173,6 +173,7 @@ impl Engine {
             Event::StoreRoom { full } => self.store_full = full,
             Event::Draining => self.drain(now, out),
             Event::DrainEnded => self.end_drain(now, out),
+            Event::Fleet(event) => self.fleet_step(now, *event, out),
             Event::Asked { question, waiter } => {
                 let answer = self.ask(now, question);
                 out.replies.push((waiter, answer));
@@ -391,6 +392,8 @@ impl EventRow {
             agent: None,
             function: None,
             instance: None,
+            node: None,
+            worker: None,
             attempt: None,
             status: None,
             reason: None,

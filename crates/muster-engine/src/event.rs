@@ -11,6 +11,7 @@ use muster_wire::{
     ParentEnd, RunId, Status, Timestamp,
 };
 
+use crate::fleet::{FleetEvent, FleetQuestion};
 use crate::row::{ApprovalRow, ExecutionRow, Function, Payload, QueueKey, QueuedRow, Replay};
 
 /// Who waits for a reply. Opaque to the engine; the shell keeps what is behind it.
@@ -240,6 +241,8 @@ pub enum Event {
     Draining,
     /// `shutdown_timeout` passed: answer whoever is still held.
     DrainEnded,
+    /// Something happened in the fleet.
+    Fleet(Box<FleetEvent>),
     /// A question about the present state.
     Asked {
         /// What.
@@ -697,4 +700,6 @@ pub enum Question {
     HeldBack,
     /// The circuits of all LLM endpoints.
     Circuits,
+    /// Nodes, workers and placements.
+    Fleet(FleetQuestion),
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use muster_wire::{
-    AgentId, Category, ExecutionId, FunctionName, InstanceId, RunId, Status, Timestamp,
+    AgentId, Category, ExecutionId, FunctionName, InstanceId, NodeId, RunId, Status, Timestamp,
+    WorkerId,
 };
 
 /// What an event says, as a closed set of words.
@@ -76,6 +77,32 @@ pub enum EventKind {
     LlmCircuitChanged,
     /// Dispatching to an agent, or to all, was stopped or allowed again.
     HoldChanged,
+    /// A node's state changed; the text says why, and what happens next.
+    NodeStateChanged,
+    /// An operator's wish about a node changed, or its pin.
+    NodeWished,
+    /// A node's link opened, closed or was superseded.
+    NodeLink,
+    /// What a node says and what is believed differ lastingly, or no longer.
+    NodeDrift,
+    /// A worker waits for a place.
+    WorkerQueued,
+    /// A worker was sent to its node.
+    WorkerStarting,
+    /// A worker runs.
+    WorkerRunning,
+    /// A worker exited and will be started again.
+    WorkerRestarting,
+    /// A worker ended, on evidence.
+    WorkerExited,
+    /// A worker's node was declared lost.
+    WorkerLost,
+    /// A worker's node became unreachable: nobody knows.
+    WorkerUnknown,
+    /// Somebody took or gave back the keyboard of a worker's terminal.
+    WorkerDriven,
+    /// Mass silence, or a fall of the reachable capacity; or its end.
+    FleetAlarm,
     /// The plane started.
     PlaneStarted,
     /// The plane began to shut down.
@@ -118,6 +145,19 @@ impl EventKind {
         EventKind::AgentTagsChanged,
         EventKind::LlmCircuitChanged,
         EventKind::HoldChanged,
+        EventKind::NodeStateChanged,
+        EventKind::NodeWished,
+        EventKind::NodeLink,
+        EventKind::NodeDrift,
+        EventKind::WorkerQueued,
+        EventKind::WorkerStarting,
+        EventKind::WorkerRunning,
+        EventKind::WorkerRestarting,
+        EventKind::WorkerExited,
+        EventKind::WorkerLost,
+        EventKind::WorkerUnknown,
+        EventKind::WorkerDriven,
+        EventKind::FleetAlarm,
         EventKind::PlaneStarted,
         EventKind::PlaneDraining,
     ];
@@ -158,6 +198,19 @@ impl EventKind {
             EventKind::AgentTagsChanged => "agent.tags_changed",
             EventKind::LlmCircuitChanged => "llm.circuit_changed",
             EventKind::HoldChanged => "hold.changed",
+            EventKind::NodeStateChanged => "node.state_changed",
+            EventKind::NodeWished => "node.wished",
+            EventKind::NodeLink => "node.link",
+            EventKind::NodeDrift => "node.drift",
+            EventKind::WorkerQueued => "worker.queued",
+            EventKind::WorkerStarting => "worker.starting",
+            EventKind::WorkerRunning => "worker.running",
+            EventKind::WorkerRestarting => "worker.restarting",
+            EventKind::WorkerExited => "worker.exited",
+            EventKind::WorkerLost => "worker.lost",
+            EventKind::WorkerUnknown => "worker.unknown",
+            EventKind::WorkerDriven => "worker.driven",
+            EventKind::FleetAlarm => "fleet.alarm",
             EventKind::PlaneStarted => "plane.started",
             EventKind::PlaneDraining => "plane.draining",
         }
@@ -188,6 +241,10 @@ pub struct EventRow {
     pub function: Option<FunctionName>,
     /// The instance it is about.
     pub instance: Option<InstanceId>,
+    /// The node it is about.
+    pub node: Option<NodeId>,
+    /// The worker it is about.
+    pub worker: Option<WorkerId>,
     /// The attempt it is about.
     pub attempt: Option<u32>,
     /// The execution's status after it.

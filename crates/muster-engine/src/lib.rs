@@ -22,6 +22,7 @@ mod ending;
 mod engine;
 pub mod event;
 mod execution;
+pub mod fleet;
 mod gates;
 mod history;
 mod joins;

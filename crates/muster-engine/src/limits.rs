@@ -77,6 +77,8 @@ pub struct Limits {
     pub llm: LlmLimits,
     /// How long telling an agent of a decision is tried.
     pub tell_approval_for: Duration,
+    /// Nodes and workers.
+    pub fleet: crate::fleet::FleetLimits,
 }
 
 /// When the circuit of an LLM endpoint opens and closes.
@@ -132,6 +134,7 @@ impl Default for Limits {
             tags_need_approval: false,
             llm: LlmLimits::default(),
             tell_approval_for: Duration::from_secs(60),
+            fleet: crate::fleet::FleetLimits::default(),
         }
     }
 }

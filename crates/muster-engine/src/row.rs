@@ -530,4 +530,6 @@ pub struct Snapshot {
     pub approvals: Vec<ApprovalRow>,
     /// Why nothing is dispatched at all, if so.
     pub hold: Option<Arc<str>>,
+    /// Nodes and workers.
+    pub fleet: crate::fleet::FleetSnapshot,
 }

@@ -28,6 +28,7 @@ const DISK: Duration = Duration::from_secs(5);
 /// The reserve when the configuration names none: this, or a twentieth of the disk.
 const MIN_FREE: u64 = 1024 * 1024 * 1024;
 /// How long gone instances are shown.
+const WORKERS_KEPT: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
 const INSTANCES_KEPT: Duration = Duration::from_secs(7 * 86_400);
 
 /// Starts them.
@@ -148,6 +149,7 @@ fn cut(config: &Config, now: Timestamp) -> Retention {
         audit_before: now - kept.audit.0,
         quarantine_before: now - kept.quarantine.0,
         instances_before: now - INSTANCES_KEPT,
+        workers_before: now - WORKERS_KEPT,
     }
 }
 

@@ -189,6 +189,8 @@ mod tests {
             agent: None,
             function: None,
             instance: None,
+            node: None,
+            worker: None,
             attempt: None,
             status: None,
             reason: None,

@@ -49,7 +49,7 @@ impl World for PlaneWorld {
                 }
                 Notice::Watch { key, on } => self.app.directory.watch(key, *on),
                 Notice::Count(count) => self.app.meters.count(count),
-                Notice::Event(_) => {}
+                Notice::Event(_) | Notice::Fleet(_) => {}
             }
         }
     }

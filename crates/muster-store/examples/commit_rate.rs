@@ -280,6 +280,8 @@ fn line(ids: &Ids, seq: u64, kind: EventKind, status: Status) -> Write {
         agent: Some(AgentId::trusted("noop-agent")),
         function: Some(FunctionName::trusted("noop")),
         instance: Some(InstanceId::trusted("url:http://127.0.0.1:9001")),
+        node: None,
+        worker: None,
         attempt: Some(1),
         status: Some(status),
         reason: None,

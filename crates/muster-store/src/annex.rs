@@ -217,6 +217,21 @@ pub struct CredentialRow {
     pub body: Bytes,
 }
 
+/// A record of the Relay registry: agents, channels and invocations as the broker knows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelayRow {
+    /// `agent`, `channel`, `invocation` or `workspace`.
+    pub kind: String,
+    /// Its key within the kind: a name, or an id.
+    pub name: String,
+    /// The node it belongs to.
+    pub node: Option<String>,
+    /// JSON text; tokens in it are hashes.
+    pub value: Bytes,
+    /// Last written.
+    pub updated_at: Timestamp,
+}
+
 /// What is kept beside the decisions.
 pub trait Annex: Send + Sync + 'static {
     /// Sets a value and records the change in the same transaction.
@@ -375,6 +390,52 @@ pub trait Annex: Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be read.
     fn credentials(&self, run: &str) -> StoreResult<Vec<CredentialRow>>;
+
+    /// Revokes a key if nobody has yet; `false` when somebody had. The one use of a key that is
+    /// good once.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn key_take(&self, id: &str, at: Timestamp) -> StoreResult<bool> {
+        let _ = (id, at);
+        Ok(false)
+    }
+
+    /// Writes a record of the Relay registry.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn relay_put(&self, row: &RelayRow) -> StoreResult<()> {
+        let _ = row;
+        Ok(())
+    }
+
+    /// One record of the Relay registry.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn relay_get(&self, kind: &str, name: &str) -> StoreResult<Option<RelayRow>> {
+        let _ = (kind, name);
+        Ok(None)
+    }
+
+    /// Records of a kind by name, after a name, at most so many.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn relay_list(&self, kind: &str, after: &str, limit: usize) -> StoreResult<Vec<RelayRow>> {
+        let _ = (kind, after, limit);
+        Ok(Vec::new())
+    }
+
+    /// Removes a record; `false` when there was none.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn relay_delete(&self, kind: &str, name: &str) -> StoreResult<bool> {
+        let _ = (kind, name);
+        Ok(false)
+    }
 
     /// A setting by name.
     ///

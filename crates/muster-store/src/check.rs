@@ -53,6 +53,7 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
             | Write::InsertDelivery(_)
             | Write::SetAgentTags { .. }
             | Write::InsertKey(_)
+            | Write::Fleet(_)
             | Write::SetHold(_) => {}
         }
     }

@@ -22,12 +22,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_engine::event::{KnownTree, Submission};
+use muster_engine::fleet::row::{FleetHistoryRow, WorkerRow};
 use muster_engine::row::{
     ApprovalRow, AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey, QueuedRow,
     Snapshot,
 };
 use muster_engine::{Write, event::Known};
-use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
+use muster_wire::{AgentId, ExecutionId, NodeId, RunId, Status, Timestamp, WorkerId};
 
 pub use annex::Annex;
 pub use error::{StoreError, StoreResult};
@@ -36,7 +37,7 @@ pub use memory::{Fault, Faults, MemoryStore};
 pub use outbox::Outbox;
 pub use question::{
     ApprovalFilter, ExecutionFilter, Page, QuarantineItem, RunFilter, RunSummary, StoreAbout,
-    StoreSizes, StoredAgent, Window,
+    StoreSizes, StoredAgent, Window, WorkerFilter,
 };
 pub use sqlite::{Durability, Options, SqliteStore};
 
@@ -287,6 +288,39 @@ pub trait Store: Outbox + Send + Sync + 'static {
     /// When the store cannot be read.
     fn open_counts(&self) -> StoreResult<Vec<(Status, u64)>>;
 
+    /// Workers, newest first: ended ones too, as long as they are kept.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn workers(&self, filter: &WorkerFilter, page: &Page) -> StoreResult<Vec<WorkerRow>> {
+        let _ = (filter, page);
+        Ok(Vec::new())
+    }
+
+    /// One worker.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn worker(&self, id: &WorkerId) -> StoreResult<Option<WorkerRow>> {
+        let _ = id;
+        Ok(None)
+    }
+
+    /// The history of a node, of a worker, or of all, newest first, before a number.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn fleet_history(
+        &self,
+        node: Option<&NodeId>,
+        worker: Option<&WorkerId>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> StoreResult<Vec<FleetHistoryRow>> {
+        let _ = (node, worker, before, limit);
+        Ok(Vec::new())
+    }
+
     /// Sizes in bytes by kind, and the room left on the disk.
     ///
     /// # Errors
@@ -318,6 +352,8 @@ pub struct Retention {
     pub quarantine_before: Timestamp,
     /// Instances gone before.
     pub instances_before: Timestamp,
+    /// Workers that ended, and lines of fleet history, before.
+    pub workers_before: Timestamp,
 }
 
 /// A store and its annex, as the shell holds them.

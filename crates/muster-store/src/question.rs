@@ -57,6 +57,21 @@ pub struct ExecutionFilter {
     pub id_part: Option<String>,
 }
 
+/// Which workers. A page's cursor is the moment a worker was asked for, and its id.
+#[derive(Debug, Clone, Default)]
+pub struct WorkerFilter {
+    /// Only on this node.
+    pub node: Option<muster_wire::NodeId>,
+    /// Only in one of these stored states; empty is any.
+    pub states: Vec<muster_wire::fleet::WorkerState>,
+    /// Ended ones, or all others.
+    pub ended: Option<bool>,
+    /// Only of this name.
+    pub name: Option<String>,
+    /// Ids that begin or end with this.
+    pub id_part: Option<String>,
+}
+
 /// Which runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {

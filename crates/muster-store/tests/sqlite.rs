@@ -570,6 +570,7 @@ fn room_that_retention_makes_is_given_back_to_the_disk() {
         audit_before: start,
         quarantine_before: start,
         instances_before: start,
+        workers_before: start,
     };
     while store.retire(&cut, 500).unwrap() > 0 {}
     hand.commit(vec![support::say(support::event(

@@ -1,7 +1,5 @@
 //! The words of an execution: status, lane, kind, origin. Decides no transition.
 
-
-
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*

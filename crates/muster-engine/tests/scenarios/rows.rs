@@ -7,6 +7,7 @@ use std::sync::Arc;
 use muster_engine::Write;
 use muster_engine::effect::ExecutionChange;
 use muster_engine::event::KnownRun;
+use muster_engine::fleet::row::{FleetHistoryRow, FleetSnapshot, FleetWrite, NodeRow, WorkerRow};
 use muster_engine::row::*;
 use muster_wire::*;
 
@@ -24,11 +25,26 @@ pub(crate) struct Rows {
     pub(crate) payloads: BTreeMap<(ExecutionId, PayloadKind), Payload>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) hold: Option<Arc<str>>,
+    pub(crate) nodes: BTreeMap<NodeId, NodeRow>,
+    pub(crate) workers: BTreeMap<WorkerId, WorkerRow>,
+    pub(crate) fleet_history: Vec<FleetHistoryRow>,
 }
 
 impl Rows {
     pub(crate) fn apply(&mut self, write: Write) {
         match write {
+            Write::Fleet(FleetWrite::PutNode(row)) => {
+                self.nodes.insert(row.id.clone(), *row);
+            }
+            Write::Fleet(FleetWrite::DeleteNode(id)) => {
+                self.nodes.remove(&id);
+                self.fleet_history
+                    .retain(|line| line.node.as_ref() != Some(&id));
+            }
+            Write::Fleet(FleetWrite::PutWorker(row)) => {
+                self.workers.insert(row.id.clone(), *row);
+            }
+            Write::Fleet(FleetWrite::InsertHistory(row)) => self.fleet_history.push(*row),
             Write::InsertExecution(row) => {
                 let old = self.executions.insert(row.id.clone(), (*row).clone());
                 assert!(old.is_none(), "{} was inserted twice", row.id);
@@ -225,6 +241,10 @@ impl Rows {
             }
         }
         Snapshot {
+            fleet: FleetSnapshot {
+                nodes: self.nodes.values().cloned().collect(),
+                workers: self.workers.values().cloned().collect(),
+            },
             last_seq: self.events.len() as u64,
             last_at: self.events.last().map_or(Timestamp::ZERO, |e| e.at),
             agents: self.agents.values().cloned().collect(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use muster_engine::effect::{Dispatch, Effects, Load, Reply, TellApproval, TellCancel};
 use muster_engine::event::*;
+use muster_engine::fleet::FleetEvent;
 use muster_engine::replay;
 use muster_engine::row::*;
 use muster_engine::{Engine, Event, Limits, Send};
@@ -124,8 +125,11 @@ impl World {
                 Send::TellApproval(tell) => self.told_approvals.push((**tell).clone()),
                 Send::CheckLlm { endpoint } => self.llm_checks.push(endpoint.clone()),
                 Send::TakeBack(attempt) => self.wanted_back.push(attempt.clone()),
-                Send::Dial { .. } | Send::Probe { .. } | Send::Seek { .. } | Send::CloseIdle(_) => {
-                }
+                Send::Fleet(_)
+                | Send::Dial { .. }
+                | Send::Probe { .. }
+                | Send::Seek { .. }
+                | Send::CloseIdle(_) => {}
             }
             self.sends.push(send);
         }
@@ -189,6 +193,13 @@ impl World {
                     replay::look_up(rows.iter().copied(), &s, has_result, &mut known);
                     s.known = known;
                     Event::Submitted(s)
+                }
+                Load::Fleet(mut event) => {
+                    if let FleetEvent::ReleaseAsked { worker, known, .. } = &mut *event {
+                        let row = self.rows.workers.get(worker).cloned();
+                        *known = Some(row.map(Box::new));
+                    }
+                    Event::Fleet(event)
                 }
                 Load::Callback(mut c) => {
                     let row = self

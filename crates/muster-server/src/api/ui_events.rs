@@ -224,6 +224,19 @@ fn change(row: &EventRow) -> Option<Change<'_>> {
         | EventKind::InstanceUnreachableCallback
         | EventKind::InstanceGone
         | EventKind::HoldChanged
+        | EventKind::NodeStateChanged
+        | EventKind::NodeWished
+        | EventKind::NodeLink
+        | EventKind::NodeDrift
+        | EventKind::WorkerQueued
+        | EventKind::WorkerStarting
+        | EventKind::WorkerRunning
+        | EventKind::WorkerRestarting
+        | EventKind::WorkerExited
+        | EventKind::WorkerLost
+        | EventKind::WorkerUnknown
+        | EventKind::WorkerDriven
+        | EventKind::FleetAlarm
         | EventKind::PlaneStarted
         | EventKind::PlaneDraining => return None,
     };
@@ -256,6 +269,8 @@ mod tests {
             agent: None,
             function: None,
             instance: None,
+            node: None,
+            worker: None,
             attempt: None,
             status,
             reason: None,

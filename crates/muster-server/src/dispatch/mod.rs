@@ -126,6 +126,7 @@ impl Dispatcher {
             Send::Seek { key, at } => {
                 self.0.tasks.spawn(async move { this.seek(key, at).await });
             }
+            Send::Fleet(_) => {}
             Send::TakeBack(attempt) => self.wants_back(attempt),
             Send::CloseIdle(key) => self.close_idle(&key),
             Send::CheckLlm { endpoint } => {

@@ -40,6 +40,8 @@ impl LaneOf {
     pub fn of(event: &Event) -> LaneOf {
         match event {
             Event::Submitted(_) => LaneOf::Submission,
+            Event::Fleet(event) if event.is_wish() => LaneOf::Control,
+            Event::Fleet(_) => LaneOf::Outcome,
             Event::CancelRequested(_)
             | Event::TreeCancelRequested(_)
             | Event::PauseRequested(_)

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use muster_engine::event::Waiter;
+use muster_engine::fleet::FleetEvent;
 use muster_engine::{Event, Load};
 use muster_store::{Store, StoreResult};
 
@@ -126,6 +127,21 @@ fn read(store: &dyn Store, shared: &Shared, load: Load) {
                 None => return given_up(shared, verdict.waiter),
             }
             Event::ApprovalDecided(verdict)
+        }
+        Load::Fleet(mut event) => {
+            if let FleetEvent::ReleaseAsked {
+                waiter,
+                worker,
+                known,
+                ..
+            } = &mut *event
+            {
+                match tried(|| store.worker(worker)) {
+                    Some(row) => *known = Some(row.map(Box::new)),
+                    None => return given_up(shared, *waiter),
+                }
+            }
+            Event::Fleet(event)
         }
         Load::Awaiter(mut awaiter) => {
             match tried(|| store.execution(&awaiter.from.execution)) {

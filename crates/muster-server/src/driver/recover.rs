@@ -283,6 +283,7 @@ impl<E: Decider> Driver<E> {
 pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
     match event {
         Event::Submitted(submission) => Some(submission.waiter),
+        Event::Fleet(event) => event.waiter(),
         Event::CalledBack(callback) => Some(callback.waiter),
         Event::Registered(registration) => Some(registration.waiter),
         Event::Goodbye { waiter, .. }
@@ -327,6 +328,7 @@ pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
 /// What an event is about, in a few words.
 fn about(event: &Event) -> String {
     match event {
+        Event::Fleet(event) => event.about(),
         Event::Submitted(s) => format!("call {} of {}.{}", s.execution, s.agent, s.function),
         Event::Answered { attempt, .. } => format!("answer for {}", attempt.execution),
         Event::Accepted { attempt } => format!("acceptance of {}", attempt.execution),

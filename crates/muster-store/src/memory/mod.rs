@@ -446,6 +446,7 @@ fn snapshot(state: &State) -> Snapshot {
     }
     let is_open = |run: &RunId| state.run_members(run).any(|row| !row.status.is_terminal());
     Snapshot {
+        fleet: muster_engine::fleet::FleetSnapshot::default(),
         last_seq: state.last_seq(),
         last_at: state
             .events

@@ -247,6 +247,7 @@ impl State {
                     state.events.remove(&seq);
                 }))
             }
+            Write::Fleet(_) => Ok(Box::new(|_| {})),
             Write::SetHold(reason) => {
                 let before = std::mem::replace(&mut self.hold, reason.clone());
                 Ok(Box::new(move |state| state.hold = before))

@@ -23,6 +23,7 @@ const GONE_US: i64 = 24 * 3600 * 1_000_000;
 pub(super) fn restore(conn: &Connection, now: Timestamp) -> StoreResult<Restored> {
     let mut aside = Aside::of(conn, now)?;
     let snapshot = Snapshot {
+        fleet: muster_engine::fleet::FleetSnapshot::default(),
         last_seq: last_seq(conn)?,
         last_at: first(
             conn,

@@ -332,6 +332,8 @@ pub(crate) fn event(from: &mut Columns<'_>) -> StoreResult<EventRow> {
         agent: from.text_opt()?.map(AgentId::trusted),
         function: from.text_opt()?.map(FunctionName::trusted),
         instance: from.text_opt()?.map(InstanceId::trusted),
+        node: None,
+        worker: None,
         attempt: from.number_opt()?,
         status: from.code_opt()?,
         reason: from.arc_opt()?,

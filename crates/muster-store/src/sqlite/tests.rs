@@ -33,6 +33,8 @@ fn event(lease: &Lease, seq: u64, text: &str) -> Commit {
             agent: None,
             function: None,
             instance: None,
+            node: None,
+            worker: None,
             attempt: None,
             status: None,
             reason: None,

@@ -97,6 +97,7 @@ pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> 
         Write::SetAgentTags { agent, tags } => set_agent_tags(conn, agent, tags),
         Write::InsertKey(row) => insert_key(conn, row),
         Write::InsertEvent(row) => insert_event(conn, row),
+        Write::Fleet(_) => Ok(()),
         Write::SetHold(reason) => set_hold(conn, reason.as_deref()),
     }
 }

@@ -24,6 +24,7 @@ fn nothing() -> Retention {
         audit_before: start,
         quarantine_before: start,
         instances_before: start,
+        workers_before: start,
     }
 }
 

@@ -237,6 +237,8 @@ pub(crate) fn event(kind: EventKind, at: i64) -> EventRow {
         agent: None,
         function: None,
         instance: None,
+        node: None,
+        worker: None,
         attempt: None,
         status: None,
         reason: None,
