@@ -6,11 +6,13 @@ mod agent;
 mod bodies;
 mod connection;
 mod crash;
+mod fleet;
 mod gates;
 mod histogram;
 mod history;
 mod load;
 mod memory;
+mod nodes;
 mod process;
 mod proxy;
 mod report;
@@ -65,6 +67,8 @@ enum Which {
     History,
     /// The first answer after kill -9 with 2,000 calls in flight.
     Crash,
+    /// 1,000 nodes with 20 workers each.
+    Fleet,
 }
 
 /// A process of the benchmark.
@@ -86,6 +90,12 @@ enum Kind {
     Proxy { port: u16, upstream: SocketAddr },
     /// The load generator.
     Load,
+    /// Simulated nodes.
+    Nodes {
+        plane: SocketAddr,
+        identities: PathBuf,
+        workers: u32,
+    },
 }
 
 /// Runs one of the processes.
@@ -101,6 +111,11 @@ pub(crate) fn run_child(child: Child) -> anyhow::Result<()> {
         } => agent::serve(plane, port, queues),
         Kind::Proxy { port, upstream } => proxy::serve(port, upstream),
         Kind::Load => load::serve(),
+        Kind::Nodes {
+            plane,
+            identities,
+            workers,
+        } => nodes::serve(plane, &identities, workers),
     }
 }
 
@@ -134,6 +149,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
             Which::Memory => memory::measure(&mut site, &mut gates),
             Which::History => history::measure(&mut site, &mut gates),
             Which::Crash => crash::measure(&mut site, &mut gates),
+            Which::Fleet => fleet::measure(&mut site, &mut gates),
         };
         if let Err(error) = ended {
             say::problem(&format!("{which:?}: {error:#}"));

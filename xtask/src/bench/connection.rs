@@ -80,7 +80,21 @@ fn measure(bytes: &[u8]) -> io::Result<Option<(u16, usize, usize)>> {
 
 /// The bytes of a request.
 pub(crate) fn request(method: &str, path: &str, host: SocketAddr, body: &str) -> Vec<u8> {
+    request_with_key(None, method, path, host, body)
+}
+
+/// The bytes of a request that carries a key.
+pub(crate) fn request_with_key(
+    key: Option<&str>,
+    method: &str,
+    path: &str,
+    host: SocketAddr,
+    body: &str,
+) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\n");
+    if let Some(key) = key {
+        text.push_str(&format!("x-api-key: {key}\r\n"));
+    }
     if method != "GET" {
         text.push_str("content-type: application/json\r\n");
         text.push_str(&format!("content-length: {}\r\n", body.len()));

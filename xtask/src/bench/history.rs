@@ -195,6 +195,8 @@ fn finished(n: u64, at: Timestamp, seq: &mut u64, writes: &mut Vec<Write>) {
             agent: Some(agent.clone()),
             function: Some(function.clone()),
             instance: Some(InstanceId::trusted("i-past")),
+            node: None,
+            worker: None,
             attempt: Some(1),
             status: Some(status),
             reason: None,

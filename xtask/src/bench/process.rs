@@ -29,6 +29,27 @@ impl Process {
         Ok(process)
     }
 
+    /// The same, and it takes lines.
+    pub(crate) fn own_with_stdin(words: &[String]) -> anyhow::Result<Self> {
+        let mut process = Self::spawn(
+            Command::new(std::env::current_exe()?)
+                .arg("bench-child")
+                .args(words)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped()),
+        )?;
+        let ready = process.read_line()?;
+        anyhow::ensure!(ready == "ready", "{words:?} said {ready:?} at its start");
+        Ok(process)
+    }
+
+    /// Says a line and waits for the answer.
+    pub(crate) fn say(&mut self, line: &str) -> anyhow::Result<String> {
+        let stdin = self.child.stdin.as_mut().context("no stdin")?;
+        writeln!(stdin, "{line}")?;
+        self.read_line()
+    }
+
     /// Starts any command with pipes for what it was told to pipe.
     pub(crate) fn spawn(command: &mut Command) -> anyhow::Result<Self> {
         let mut child = command

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 
 use super::bodies;
-use super::connection::{Connection, request};
+use super::connection::{Connection, request, request_with_key};
 use super::load::{Order, Outcome};
 use super::process::{Load, Process, start_plane};
 
@@ -132,7 +132,22 @@ impl Site {
         path: &str,
         body: &str,
     ) -> anyhow::Result<(u16, String)> {
-        let bytes = request(method, path, to, body);
+        self.exchange(to, request(method, path, to, body))
+    }
+
+    /// One request to the plane that carries a key.
+    pub(crate) fn ask_with_key(
+        &self,
+        key: &str,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> anyhow::Result<(u16, String)> {
+        let bytes = request_with_key(Some(key), method, path, self.plane_at, body);
+        self.exchange(self.plane_at, bytes)
+    }
+
+    fn exchange(&self, to: SocketAddr, bytes: Vec<u8>) -> anyhow::Result<(u16, String)> {
         self.runtime.block_on(async {
             let exchange = async { Connection::open(to).await?.exchange(&bytes).await };
             let (status, body) = tokio::time::timeout(Duration::from_secs(30), exchange).await??;
