@@ -353,10 +353,12 @@ pub struct SpawnInput {
 pub enum SpawnOutput {
     /// It lived through its start window.
     Started {
-        /// Its process.
-        pid: u32,
-        /// When it was started.
-        started_at: Timestamp,
+        /// Its process; `None` when the node does not say (the broker).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pid: Option<u32>,
+        /// When it was started; `None` when the node does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_at: Option<Timestamp>,
     },
     /// It exited within its start window, and its policy does not start it again.
     Exited {
