@@ -1,0 +1,101 @@
+//! `muster executions`, `runs`, `cancel`, `pause`, `resume`, `restart` and `why`.
+
+use clap::Args;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExecutionFilter {
+    /// Only these states.
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    pub(crate) state: Vec<String>,
+    /// Only of this agent.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Only of this function.
+    #[arg(long = "fn", value_name = "FUNCTION")]
+    pub(crate) function: Option<String>,
+    /// Only of this run.
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// Only what started since: 15m, 2h, or a time.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// How many at most.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunFilter {
+    /// Only these states.
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    pub(crate) state: Vec<String>,
+    /// Only runs whose root is of this agent.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Only what started since: 15m, 2h, or a time.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// How many at most.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    /// An execution, or a run with --tree: whole, or at least six characters of it.
+    pub(crate) id: String,
+    /// The whole run that it is in.
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// Why; kept with the execution.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pause {
+    /// An execution, or a run with --tree: whole, or at least six characters of it.
+    pub(crate) id: String,
+    /// The whole run that it is in.
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// Why; kept with the execution.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Restart {
+    /// The execution: whole, or at least six characters of it.
+    pub(crate) id: String,
+    /// The whole run from its root, or the execution alone.
+    #[arg(long, value_parser = ["workflow", "execution"], default_value = "workflow")]
+    pub(crate) scope: String,
+    /// What is taken over: what had succeeded before it, all that succeeded, or none.
+    #[arg(long, value_parser = ["succeeded-before", "all-succeeded", "none"], default_value = "succeeded-before")]
+    pub(crate) reuse: String,
+    /// Also while the run has not ended.
+    #[arg(long)]
+    pub(crate) fork: bool,
+    /// Another input for what is run again: JSON, @FILE, or - for stdin.
+    #[arg(long, short, value_name = "JSON|@FILE|-")]
+    pub(crate) input: Option<String>,
+    /// Why; kept in the events.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// Waits for the end, at most so long when a duration is given, and prints the result.
+    #[arg(long, value_name = "DURATION", num_args = 0..=1)]
+    pub(crate) wait: Option<Option<String>>,
+    /// Idempotency key: the same key restarts once.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// The result, or the id, and nothing else.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// An execution, a run or an agent.
+    pub(crate) id: String,
+}

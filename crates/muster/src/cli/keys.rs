@@ -1,0 +1,38 @@
+//! `muster keys`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    pub(crate) command: KeysCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Every key: prefix, scopes, last use.
+    List,
+    /// Makes a key and shows it once.
+    #[command(after_help = "Scopes: agent[:ID], call, read, operate, worker:ID, admin")]
+    Create {
+        /// What it may do.
+        #[arg(long, required = true, value_delimiter = ',', value_name = "SCOPE,…")]
+        scope: Vec<String>,
+        /// A name to remember it by.
+        #[arg(long, default_value = "")]
+        name: String,
+        /// How long it is taken: 30d, 12h.
+        #[arg(long, value_name = "DURATION")]
+        expires: Option<String>,
+    },
+    /// Ends a key.
+    Revoke {
+        /// Its id, or a prefix.
+        id: String,
+    },
+    /// Makes a new key in place of one; the old one is still taken for a while.
+    Rotate {
+        /// Its id, or a prefix.
+        id: String,
+    },
+}

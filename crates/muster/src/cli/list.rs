@@ -1,0 +1,34 @@
+//! What lists and their `show` take.
+
+use clap::{Args, Subcommand};
+
+/// A list with `show`.
+#[derive(Debug, Args)]
+pub(crate) struct Listing<F: Args> {
+    #[command(subcommand)]
+    pub(crate) show: Option<Show>,
+    #[command(flatten)]
+    pub(crate) filter: F,
+    #[command(flatten)]
+    pub(crate) plain: Plain,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Show {
+    /// One, whole.
+    Show {
+        /// Its id: whole, a prefix, or the short form.
+        id: String,
+    },
+}
+
+/// What every list takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Plain {
+    /// Repaints when something changes; in a pipe one list after the other.
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct NoFilter {}
