@@ -19,6 +19,7 @@ use crate::dispatch::connect::Connector;
 use crate::driver::DriverHandle;
 use crate::duties::Duties;
 use crate::feed::EventFeed;
+use crate::fleet::Fleet;
 use crate::followers::Followers;
 use crate::growth::Growth;
 use crate::identity::Identities;
@@ -71,6 +72,8 @@ pub struct AppState {
     pub views: Views,
     /// The live end of the event sequence.
     pub feed: EventFeed,
+    /// Nodes' sockets, and where their workers are called.
+    pub fleet: Arc<Fleet>,
     /// Who waits for the end of a run without a seat in the driver.
     pub followers: Followers,
     /// Cancelled when long-lived streams must end.

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use muster_engine::Limits;
+use muster_engine::fleet::FleetLimits;
 use muster_engine::limits::{AgentLimits, AtCapacity};
 use muster_wire::{AgentId, Origin};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,8 @@ pub struct Config {
     pub executions: Executions,
     /// What holds towards agents.
     pub agents: Agents,
+    /// Nodes and their workers.
+    pub fleet: Fleet,
     /// Who is told of ends.
     pub webhooks: WebhookRules,
     /// LLM endpoints whose health decides whether calls that need them are let in.
@@ -62,6 +65,9 @@ pub struct Server {
     pub listen: SocketAddr,
     /// Names that may stand in `Host` beside IP addresses, `localhost` and what we listen on.
     pub allowed_hosts: Vec<String>,
+    /// The plane's address as workers on nodes reach it, like `https://plane.example`; `None` is
+    /// the one at which their node reaches it.
+    pub advertise: Option<String>,
     /// How long SIGTERM waits for callers that are still held.
     pub shutdown_timeout: Span,
     /// How long all stays as before after SIGTERM, but for readiness.
@@ -75,6 +81,7 @@ impl Default for Server {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             allowed_hosts: Vec::new(),
+            advertise: None,
             shutdown_timeout: Span::seconds(30),
             shutdown_min_delay: Span::seconds(0),
             max_body: Size::mebibytes(32),
@@ -248,6 +255,51 @@ pub struct Agent {
     pub internal_token: Option<Secret>,
 }
 
+/// `[fleet]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fleet {
+    /// How often our own daemon beats.
+    pub heartbeat: Span,
+    /// After so many beats without an acknowledgement a daemon gives its link up; after so many
+    /// that were missed a node is suspect.
+    pub ack_deadline: u32,
+    /// How long a node is suspect before it is unreachable.
+    pub node_grace: Span,
+    /// How long a node is unreachable before its workers are lost.
+    pub node_lost_after: SpanOrOff,
+    /// How long a worker counts without a confirmation.
+    pub binding_ttl: Span,
+    /// How long a worker must live to count as started, where its placement does not say.
+    pub start_window: Span,
+}
+
+impl Default for Fleet {
+    fn default() -> Self {
+        Self {
+            heartbeat: Span::seconds(5),
+            ack_deadline: 3,
+            node_grace: Span::seconds(60),
+            node_lost_after: SpanOrOff::OFF,
+            binding_ttl: Span::seconds(24 * 3600),
+            start_window: Span::seconds(1),
+        }
+    }
+}
+
+impl Fleet {
+    fn limits(&self) -> FleetLimits {
+        FleetLimits {
+            heartbeat: self.heartbeat.0,
+            beats_missed_max: self.ack_deadline.max(1),
+            node_grace: self.node_grace.0,
+            node_lost_after: self.node_lost_after.0,
+            binding_ttl: self.binding_ttl.0,
+            ..FleetLimits::default()
+        }
+    }
+}
+
 /// `[webhooks]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -389,6 +441,7 @@ impl Config {
             not_sent_status: self.agents.not_sent_status.clone(),
             tags_need_approval: !self.admission.tags_need_approval.is_empty(),
             llm: self.llm_health.limits(),
+            fleet: self.fleet.limits(),
             ..Limits::default()
         }
     }

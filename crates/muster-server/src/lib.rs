@@ -14,6 +14,7 @@ pub mod dispatch;
 pub mod driver;
 pub mod duties;
 pub mod feed;
+pub mod fleet;
 pub mod followers;
 pub mod growth;
 pub mod health;

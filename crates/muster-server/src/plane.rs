@@ -122,6 +122,7 @@ impl Plane {
             directory: Default::default(),
             views: Default::default(),
             feed: Default::default(),
+            fleet: Default::default(),
             followers: Default::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -183,6 +184,7 @@ fn dispatcher(app: &App) -> Dispatcher {
         app.room.clone(),
         ended,
         tellers,
+        crate::fleet::sender(app),
     )
 }
 

@@ -49,7 +49,8 @@ impl World for PlaneWorld {
                 }
                 Notice::Watch { key, on } => self.app.directory.watch(key, *on),
                 Notice::Count(count) => self.app.meters.count(count),
-                Notice::Event(_) | Notice::Fleet(_) => {}
+                Notice::Fleet(notice) => self.app.fleet.notice(notice),
+                Notice::Event(_) => {}
             }
         }
     }

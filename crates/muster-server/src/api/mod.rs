@@ -23,6 +23,7 @@ mod events;
 mod execute;
 mod execution_events;
 pub(crate) mod executions;
+mod fleet;
 mod health;
 mod hold;
 mod keys;
@@ -81,6 +82,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(nodes::routes())
         .merge(workflow::routes())
         .merge(queues::routes())
+        .merge(fleet::routes())
         .merge(later::routes())
         .merge(events::routes())
         .merge(health::routes())

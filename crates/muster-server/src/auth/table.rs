@@ -59,6 +59,8 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/queues", Read),
     rule("GET", "/api/v1/llm-circuits", Read),
     rule("GET", "/api/v1/queues/{agent}", Read),
+    // Nodes, with their own tokens: the handlers ask for them.
+    rule("GET", "/v1/node/ws", Nothing),
     // A person's decisions.
     rule("GET", "/api/v1/hold", Read),
     rule("POST", "/api/v1/hold", Operate),

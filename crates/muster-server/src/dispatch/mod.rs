@@ -17,6 +17,7 @@ use std::time::Duration;
 use dashmap::DashMap;
 use muster_engine::Send;
 use muster_engine::event::{AttemptKey, InstanceKey};
+use muster_engine::fleet::FleetSend;
 use muster_store::Stores;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
@@ -37,6 +38,9 @@ pub const PER_HOST_MAX: usize = 256;
 /// Probes at once.
 const PROBES_MAX: usize = 64;
 
+/// Takes what the engine wants told to nodes; never waits.
+pub type FleetSender = Box<dyn Fn(FleetSend) + std::marker::Send + Sync>;
+
 /// Sends what the engine decided. Cloning it is one reference count.
 #[derive(Clone)]
 pub struct Dispatcher(Arc<Inner>);
@@ -56,6 +60,8 @@ struct Inner {
     /// Whether an execution ended meanwhile: what still waits for its turn is not sent then.
     ended: Box<dyn Fn(&str) -> bool + std::marker::Send + Sync>,
     tellers: told::Tellers,
+    /// Carries what goes to nodes.
+    fleet: FleetSender,
     /// Calls whose connection is not there yet: a cancel takes them back.
     dialling: DashMap<AttemptKey, Arc<Notify>>,
     /// Calls that are wanted back, and may have gone out.
@@ -74,6 +80,7 @@ impl Dispatcher {
         room: BodyRoom,
         ended: impl Fn(&str) -> bool + std::marker::Send + Sync + 'static,
         tellers: told::Tellers,
+        fleet: FleetSender,
     ) -> Self {
         Self(Arc::new(Inner {
             driver,
@@ -89,6 +96,7 @@ impl Dispatcher {
             tasks: TaskTracker::new(),
             ended: Box::new(ended),
             tellers,
+            fleet,
             dialling: DashMap::new(),
             wanted_back: Mutex::default(),
             wanted_back_count: AtomicUsize::new(0),
@@ -126,7 +134,7 @@ impl Dispatcher {
             Send::Seek { key, at } => {
                 self.0.tasks.spawn(async move { this.seek(key, at).await });
             }
-            Send::Fleet(_) => {}
+            Send::Fleet(send) => (self.0.fleet)(*send),
             Send::TakeBack(attempt) => self.wants_back(attempt),
             Send::CloseIdle(key) => self.close_idle(&key),
             Send::CheckLlm { endpoint } => {

@@ -127,6 +127,29 @@ impl DriverHandle {
         self.put(make(waiter), receiver).await
     }
 
+    /// Tells the engine when its lane has room, and waits until then.
+    ///
+    /// # Errors
+    /// When the driver has stopped.
+    pub async fn tell_in_turn(&self, event: Event) -> Result<(), DriverGone> {
+        let mut event = event;
+        loop {
+            match self.shared.inbox.offer(event) {
+                Ok(()) => return Ok(()),
+                Err(NotTaken::Gone) => return Err(DriverGone),
+                Err(NotTaken::Full(back, _)) => {
+                    event = *back;
+                    self.shared.inbox.room().await;
+                }
+            }
+        }
+    }
+
+    /// How often the engine was rebuilt while running.
+    pub(crate) fn restored(&self) -> u64 {
+        self.shared.pulse.restored.load(Ordering::Acquire)
+    }
+
     async fn put(
         &self,
         event: Event,

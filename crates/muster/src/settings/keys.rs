@@ -9,7 +9,7 @@ use muster_server::config::{Agent, Config};
 use serde_json::Value as Json;
 
 /// Sections and keys that the product will have and this build has not.
-const LATER: &[&str] = &["cluster", "fleet", "server.tls"];
+const LATER: &[&str] = &["cluster", "server.tls"];
 
 /// Every key with its default, flat.
 pub(super) fn all() -> &'static BTreeMap<String, Json> {

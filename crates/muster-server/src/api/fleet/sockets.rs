@@ -1,0 +1,51 @@
+//! Where nodes connect. A node shows its own token, which reaches nothing else.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::response::Response;
+use http::HeaderMap;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::problem::Problem;
+use crate::app::App;
+use crate::fleet::{door, session};
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(control))
+}
+
+type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
+
+/// What is said to whoever asks without a handshake.
+fn upgrade(upgrade: Upgrade) -> Result<WebSocketUpgrade, Problem> {
+    upgrade.map_err(|_| Problem::validation("this route speaks WebSocket"))
+}
+
+/// The control socket of a node
+///
+/// JSON text frames, `v` = 1. The node's token as `Authorization: Bearer`; the first frame is
+/// `node.register`, within 10 s.
+#[utoipa::path(get, path = "/v1/node/ws", tag = "nodes",
+    responses((status = 101, description = "The link is open"),
+              (status = 401, description = "No token, or one that is not known"),
+              (status = 403, description = "The key of somebody else")))]
+async fn control(
+    State(app): State<App>,
+    headers: HeaderMap,
+    handshake: Upgrade,
+) -> Result<Response, Problem> {
+    let node = door::node_of(&app, &headers)?;
+    let url: Arc<str> = door::plane_url(&app, &headers).into();
+    let handshake = upgrade(handshake)?
+        .max_message_size(session::FRAME_MAX)
+        .max_frame_size(session::FRAME_MAX);
+    let alive = app.tasks.token();
+    Ok(handshake.on_upgrade(move |socket| async move {
+        session::serve(app, node, url, socket).await;
+        drop(alive);
+    }))
+}
