@@ -54,13 +54,27 @@ pub enum TerminalCommand {
         /// Which.
         session_id: String,
     },
+    /// The answer to a [`TerminalNews::Beat`].
+    #[serde(rename = "muster.terminal.ack")]
+    Ack {
+        /// To which.
+        id: String,
+    },
 }
 
 /// From a node to the plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum TerminalNews {
-    /// A session is open: what to paint first.
+    /// Our daemon's beat on this socket; answered by [`TerminalCommand::Ack`]. It begins to count
+    /// with the first answer, so a plane that knows no such frame is not held to it.
+    #[serde(rename = "muster.terminal.beat")]
+    Beat {
+        /// Answer to this.
+        id: String,
+    },
+    /// A session is open: what to paint first. Our daemon says it again after output was
+    /// dropped: then this is the screen at `offset`.
     #[serde(rename = "terminal.ready")]
     Ready {
         /// Which.
