@@ -24,8 +24,6 @@ pub(crate) const LATER: &[(&str, &str)] = &[
     ("/api/v1/cluster", "several replicas"),
     ("/api/v1/workers", "workers"),
     ("/api/v1/workers/{*rest}", "workers"),
-    ("/api/v1/fleet", "the fleet"),
-    ("/api/v1/fleet/{*rest}", "the fleet"),
     ("/v1/{*rest}", "the Relay adapter"),
     ("/ui", "the dashboard"),
     ("/ui/{*rest}", "the dashboard"),

@@ -1,4 +1,5 @@
-//! `GET /api/v1/why/{id}`: the evidence behind where an execution, a run or an agent is.
+//! `GET /api/v1/why/{id}`: the evidence behind where an execution, a run, an agent, a node or a
+//! worker is.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -18,6 +19,7 @@ use super::queues;
 use super::show;
 use super::write::{Writer, answer, string};
 use crate::app::App;
+use crate::auth::Need;
 use crate::directory::{AgentEntry, liveness_of};
 
 /// Events that are shown as evidence.
@@ -46,6 +48,11 @@ async fn why(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
 /// # Errors
 /// 400 when it is no id, 404 when there is nothing of that id that the caller may see.
 pub(crate) async fn explain(app: &App, caller: &Caller, id: &str) -> Result<Vec<u8>, Problem> {
+    if caller.may(Need::Read)
+        && let Some(body) = super::fleet::explain(app, id).await?
+    {
+        return Ok(body.to_string().into_bytes());
+    }
     let execution = show::execution_id(id)?;
     if let Some(body) = of_execution(app, caller, &execution).await? {
         return Ok(body);

@@ -1,11 +1,123 @@
 //! The fleet over HTTP: the sockets of nodes, and what people ask and want of nodes and workers.
 
+mod nodes;
+mod placement;
+mod release;
+mod show;
 mod sockets;
+mod summary;
+mod why;
+mod workers;
 
+use muster_engine::event::{Question, Waiter};
+use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
+use muster_engine::{Event, Reply};
 use utoipa_axum::router::OpenApiRouter;
 
+use super::problem::Problem;
 use crate::app::App;
+pub(crate) use why::explain;
+
+/// The longest reason that a person may give.
+const REASON_MAX: usize = 500;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().merge(sockets::routes())
+    OpenApiRouter::new()
+        .merge(sockets::routes())
+        .merge(summary::routes())
+        .merge(nodes::routes())
+        .merge(placement::routes())
+        .merge(workers::routes())
+        .merge(release::routes())
+}
+
+/// Asks the engine about the fleet.
+///
+/// # Errors
+/// 503 when it cannot answer.
+pub(crate) async fn ask(app: &App, question: FleetQuestion) -> Result<FleetReply, Problem> {
+    let question = Question::Fleet(question);
+    let reply = app
+        .driver
+        .ask(|waiter| Event::Asked { question, waiter })
+        .await?;
+    unwrap(reply)
+}
+
+/// Tells the engine what somebody wants, and waits for what became of it.
+///
+/// # Errors
+/// 503 when it cannot answer.
+pub(crate) async fn wish(
+    app: &App,
+    make: impl FnOnce(Waiter) -> FleetEvent,
+) -> Result<FleetReply, Problem> {
+    let reply = app
+        .driver
+        .ask(|waiter| Event::Fleet(Box::new(make(waiter))))
+        .await?;
+    unwrap(reply)
+}
+
+fn unwrap(reply: Reply) -> Result<FleetReply, Problem> {
+    match reply {
+        Reply::Fleet(reply) => Ok(*reply),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(Problem::internal(&format!(
+            "the fleet was asked, and the answer was {other:?}"
+        ))),
+    }
+}
+
+/// An answer that does not go with its question: a fault of ours. Never printed whole: a row may
+/// hold what a person typed.
+fn unexpected(what: &str) -> Problem {
+    Problem::internal(&format!("{what} was answered with something else"))
+}
+
+fn no_node(node: &str) -> Problem {
+    Problem::not_found(format!(
+        "no node {:?} is enrolled; see `muster nodes`",
+        short(node)
+    ))
+}
+
+fn no_worker(worker: &str) -> Problem {
+    Problem::not_found(format!(
+        "no worker {:?}; see `muster workers`, with --ended for those of the past",
+        short(worker)
+    ))
+}
+
+fn conflict(message: String) -> Problem {
+    Problem::new(muster_wire::Category::Conflict, message)
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(128).collect()
+}
+
+/// A reason as a person gave it, checked.
+fn reason(text: Option<String>) -> Result<Option<std::sync::Arc<str>>, Problem> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let text = text.trim();
+    if text.len() > REASON_MAX || text.chars().any(char::is_control) {
+        return Err(Problem::validation(format!(
+            "reason: at most {REASON_MAX} bytes without control characters"
+        )));
+    }
+    Ok(Some(text.into()))
+}
+
+/// What may be absent: an empty body is an empty object.
+fn optional<'a, T: serde::Deserialize<'a> + Default>(
+    bytes: &'a [u8],
+    shape: &str,
+) -> Result<T, Problem> {
+    if bytes.trim_ascii().is_empty() {
+        return Ok(T::default());
+    }
+    super::body::json(bytes, shape)
 }

@@ -1,0 +1,408 @@
+//! Nodes: the list, one with its facts, its history, and what operators want of it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use muster_engine::fleet::effect::NodeView;
+use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
+use muster_wire::NodeId;
+use muster_wire::fleet::{NodeState, NodeWish};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{ask, conflict, no_node, optional, reason, show, unexpected, wish};
+use crate::api::body::{PathText, Query, RawBody, json as read};
+use crate::api::caller::Caller;
+use crate::api::keys::audit;
+use crate::api::problem::Problem;
+use crate::app::App;
+
+/// Lines of a page of history, at most.
+const HISTORY_MAX: usize = 500;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(one, delete))
+        .routes(routes!(history))
+        .routes(routes!(drain))
+        .routes(routes!(cordon))
+        .routes(routes!(activate))
+        .routes(routes!(retire))
+        .routes(routes!(pin))
+        .routes(routes!(unpin))
+        .routes(routes!(lost))
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Filter {
+    state: Option<String>,
+    label: Option<String>,
+    kind: Option<String>,
+    retired: Option<bool>,
+}
+
+/// Nodes by name
+///
+/// Without those that are retired, unless `retired=true`.
+#[utoipa::path(get, path = "/api/v1/fleet/nodes", tag = "fleet",
+    params(("state" = Option<String>, Query, description = "Words, separated by commas"),
+           ("label" = Option<String>, Query), ("kind" = Option<String>, Query, description = "muster or relay"),
+           ("retired" = Option<bool>, Query)),
+    responses((status = 200, description = "Nodes with their verdicts", body = serde_json::Value)))]
+async fn list(
+    State(app): State<App>,
+    Query(filter): Query<Filter>,
+) -> Result<Json<Value>, Problem> {
+    let states = words(filter.state.as_deref(), "state", NodeState::from_word)?;
+    let fits = |view: &NodeView| {
+        (states.is_empty() || states.contains(&view.state))
+            && filter
+                .label
+                .as_deref()
+                .is_none_or(|label| view.row.labels.iter().any(|own| **own == *label))
+            && filter
+                .kind
+                .as_deref()
+                .is_none_or(|kind| view.row.kind.word() == kind)
+            && (filter.retired == Some(true) || view.row.wish != NodeWish::Retired)
+    };
+    match ask(&app, FleetQuestion::Nodes).await? {
+        FleetReply::Nodes(nodes) => {
+            let nodes: Vec<Value> = nodes.iter().filter(|n| fits(n)).map(show::node).collect();
+            Ok(Json(json!({"count": nodes.len(), "nodes": nodes})))
+        }
+        _ => Err(unexpected("a question about nodes")),
+    }
+}
+
+/// Words of a list in a query.
+pub(super) fn words<T>(
+    text: Option<&str>,
+    name: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, Problem> {
+    text.unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            read(word).ok_or_else(|| Problem::validation(format!("{name}: there is no such word")))
+        })
+        .collect()
+}
+
+pub(super) async fn find(app: &App, node: &str) -> Result<NodeView, Problem> {
+    match ask(app, FleetQuestion::Node(node.into())).await? {
+        FleetReply::Node(view) => Ok(*view),
+        FleetReply::UnknownNode => Err(no_node(node)),
+        FleetReply::Conflict(message) => Err(conflict(message)),
+        _ => Err(unexpected("a question about a node")),
+    }
+}
+
+/// One node
+///
+/// With the facts behind its state. What nobody can know is null, with a reason and what was
+/// last known.
+#[utoipa::path(get, path = "/api/v1/fleet/nodes/{node}", tag = "fleet",
+    params(("node" = String, Path, description = "Name or id")),
+    responses((status = 200, description = "The node", body = serde_json::Value),
+              (status = 404, description = "No such node")))]
+async fn one(State(app): State<App>, PathText(node): PathText) -> Result<Json<Value>, Problem> {
+    Ok(Json(show::node_whole(&find(&app, &node).await?)))
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Before {
+    /// Only lines with a smaller number.
+    pub(super) before: Option<u64>,
+    pub(super) limit: Option<usize>,
+}
+
+/// The history of a node, newest first
+#[utoipa::path(get, path = "/api/v1/fleet/nodes/{node}/history", tag = "fleet",
+    params(("node" = String, Path, description = "Name or id"),
+           ("before" = Option<u64>, Query, description = "The next_before of the page before"),
+           ("limit" = Option<usize>, Query)),
+    responses((status = 200, description = "A page", body = serde_json::Value),
+              (status = 404, description = "No such node")))]
+async fn history(
+    State(app): State<App>,
+    PathText(node): PathText,
+    Query(asked): Query<Before>,
+) -> Result<Json<Value>, Problem> {
+    let id = find(&app, &node).await?.row.id;
+    page_of_history(&app, Some(id), None, asked).await
+}
+
+/// One page of the history of a node or of a worker.
+pub(super) async fn page_of_history(
+    app: &App,
+    node: Option<NodeId>,
+    worker: Option<muster_wire::WorkerId>,
+    asked: Before,
+) -> Result<Json<Value>, Problem> {
+    let limit = asked.limit.unwrap_or(50).clamp(1, HISTORY_MAX);
+    let lines = app
+        .blocking(move |stores| {
+            stores
+                .decisions
+                .fleet_history(node.as_ref(), worker.as_ref(), asked.before, limit)
+        })
+        .await?;
+    let next = lines.last().filter(|_| lines.len() == limit);
+    let next = next.map(|line| line.seq);
+    let lines: Vec<Value> = lines.iter().map(show::history).collect();
+    Ok(Json(
+        json!({"count": lines.len(), "history": lines, "next_before": next}),
+    ))
+}
+
+/// Why.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Because {
+    /// Kept with the wish and in the history.
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+macro_rules! wishes {
+    ($($name:ident, $path:literal, $wish:expr, $doc:literal, $more:literal;)*) => {$(
+        #[doc = $doc]
+        #[doc = ""]
+        #[doc = $more]
+        #[utoipa::path(post, path = $path, tag = "fleet",
+            params(("node" = String, Path, description = "Name or id")),
+            request_body(content = Because, description = "May be absent."),
+            responses((status = 200, description = "The node as it is now", body = serde_json::Value),
+                      (status = 404, description = "No such node"),
+                      (status = 409, description = "Its state does not allow it")))]
+        async fn $name(
+            State(app): State<App>,
+            caller: Caller,
+            PathText(node): PathText,
+            RawBody(bytes): RawBody,
+        ) -> Result<Json<Value>, Problem> {
+            want(&app, &caller, &node, $wish, &bytes).await
+        }
+    )*};
+}
+
+wishes! {
+    drain, "/api/v1/fleet/nodes/{node}/drain", NodeWish::Draining,
+        "Drain a node", "It takes no new work, and its workers are released one after another.";
+    cordon, "/api/v1/fleet/nodes/{node}/cordon", NodeWish::Cordoned,
+        "Cordon a node", "It takes no new work; what runs goes on.";
+    activate, "/api/v1/fleet/nodes/{node}/activate", NodeWish::Active,
+        "Let a node take work", "Ends a cordon or a drain.";
+    retire, "/api/v1/fleet/nodes/{node}/retire", NodeWish::Retired,
+        "Retire a node", "It is history: its link is closed and it is left out of lists.";
+}
+
+async fn want(
+    app: &App,
+    caller: &Caller,
+    node: &str,
+    wanted: NodeWish,
+    body: &[u8],
+) -> Result<Json<Value>, Problem> {
+    let because: Because = optional(body, "{reason?}")?;
+    let reason = reason(because.reason)?;
+    let (by, name) = (caller.principal.clone(), Arc::from(node));
+    let why = reason.clone();
+    let reply = wish(app, |waiter| FleetEvent::NodeWished {
+        waiter,
+        node: name,
+        wish: wanted,
+        by,
+        reason,
+    })
+    .await?;
+    answered(app, caller, node, wanted_word(wanted), why, reply).await
+}
+
+fn wanted_word(wish: NodeWish) -> &'static str {
+    match wish {
+        NodeWish::Active => "node.activated",
+        NodeWish::Cordoned => "node.cordoned",
+        NodeWish::Draining => "node.drained",
+        NodeWish::Retired => "node.retired",
+    }
+}
+
+/// Shows the node as it now is, and writes what was done into the audit log.
+async fn answered(
+    app: &App,
+    caller: &Caller,
+    node: &str,
+    action: &'static str,
+    reason: Option<Arc<str>>,
+    reply: FleetReply,
+) -> Result<Json<Value>, Problem> {
+    let view = match reply {
+        FleetReply::Node(view) => view,
+        FleetReply::UnknownNode => return Err(no_node(node)),
+        FleetReply::Conflict(message) => return Err(conflict(message)),
+        _ => return Err(unexpected("a wish about a node")),
+    };
+    let (now, by, id) = (
+        app.clock.now(),
+        caller.principal.clone(),
+        view.row.id.clone(),
+    );
+    let detail = reason.as_deref().unwrap_or_default().to_owned();
+    app.blocking(move |stores| audit(stores, now, &by, action, id.as_str(), detail))
+        .await?;
+    Ok(Json(show::node_whole(&view)))
+}
+
+/// A state that a node is to count as.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Pinned {
+    /// `online`, `suspect`, `unreachable` or `lost`.
+    state: String,
+    /// Kept with the pin and in the history.
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// Pin a node's state
+///
+/// It counts as in this state whatever its facts say, until the pin is taken out.
+#[utoipa::path(post, path = "/api/v1/fleet/nodes/{node}/pin", tag = "fleet",
+    params(("node" = String, Path, description = "Name or id")), request_body = Pinned,
+    responses((status = 200, description = "The node as it is now", body = serde_json::Value),
+              (status = 404, description = "No such node")))]
+async fn pin(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(node): PathText,
+    RawBody(bytes): RawBody,
+) -> Result<Json<Value>, Problem> {
+    let pinned: Pinned = read(&bytes, "{state, reason?}")?;
+    let state = NodeState::from_word(&pinned.state)
+        .filter(|state| *state != NodeState::Connecting)
+        .ok_or_else(|| {
+            Problem::validation("state: one of online, suspect, unreachable and lost")
+        })?;
+    set_pin(&app, &caller, &node, Some(state), pinned.reason).await
+}
+
+/// Take a pin out
+#[utoipa::path(post, path = "/api/v1/fleet/nodes/{node}/unpin", tag = "fleet",
+    params(("node" = String, Path, description = "Name or id")),
+    request_body(content = Because, description = "May be absent."),
+    responses((status = 200, description = "The node as it is now", body = serde_json::Value),
+              (status = 404, description = "No such node")))]
+async fn unpin(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(node): PathText,
+    RawBody(bytes): RawBody,
+) -> Result<Json<Value>, Problem> {
+    let because: Because = optional(&bytes, "{reason?}")?;
+    set_pin(&app, &caller, &node, None, because.reason).await
+}
+
+async fn set_pin(
+    app: &App,
+    caller: &Caller,
+    node: &str,
+    state: Option<NodeState>,
+    why: Option<String>,
+) -> Result<Json<Value>, Problem> {
+    let why = reason(why)?;
+    let (by, name, reason) = (caller.principal.clone(), Arc::from(node), why.clone());
+    let reply = wish(app, |waiter| FleetEvent::NodePinned {
+        waiter,
+        node: name,
+        state,
+        by,
+        reason,
+    })
+    .await?;
+    let action = if state.is_some() {
+        "node.pinned"
+    } else {
+        "node.unpinned"
+    };
+    answered(app, caller, node, action, why, reply).await
+}
+
+/// Declare a node lost
+///
+/// It will not come back: its workers are lost, and nothing places them again by itself.
+#[utoipa::path(post, path = "/api/v1/fleet/nodes/{node}/lost", tag = "fleet",
+    params(("node" = String, Path, description = "Name or id")),
+    request_body(content = Because, description = "May be absent."),
+    responses((status = 200, description = "The node as it is now", body = serde_json::Value),
+              (status = 404, description = "No such node"),
+              (status = 409, description = "It is online")))]
+async fn lost(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(node): PathText,
+    RawBody(bytes): RawBody,
+) -> Result<Json<Value>, Problem> {
+    let because: Because = optional(&bytes, "{reason?}")?;
+    let why = reason(because.reason)?;
+    let (by, name, reason) = (caller.principal.clone(), Arc::from(&*node), why.clone());
+    let reply = wish(&app, |waiter| FleetEvent::NodeDeclaredLost {
+        waiter,
+        node: name,
+        by,
+        reason,
+    })
+    .await?;
+    answered(&app, &caller, &node, "node.declared_lost", why, reply).await
+}
+
+/// Delete a node
+///
+/// With its history. Only one without living workers.
+#[utoipa::path(delete, path = "/api/v1/fleet/nodes/{node}", tag = "fleet",
+    params(("node" = String, Path, description = "Name or id")),
+    responses((status = 200, description = "It is gone", body = serde_json::Value),
+              (status = 404, description = "No such node"),
+              (status = 409, description = "It has living workers")))]
+async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(node): PathText,
+) -> Result<Json<Value>, Problem> {
+    let id = find(&app, &node).await?.row.id;
+    let (by, name) = (caller.principal.clone(), Arc::from(id.as_str()));
+    let make = |waiter| FleetEvent::NodeDeleted {
+        waiter,
+        node: name,
+        by,
+    };
+    match wish(&app, make).await? {
+        FleetReply::Taken | FleetReply::Node(_) => {}
+        FleetReply::UnknownNode => return Err(no_node(&node)),
+        FleetReply::Conflict(message) => return Err(conflict(message)),
+        _ => return Err(unexpected("the removal of a node")),
+    }
+    let (now, by, object) = (app.clock.now(), caller.principal.clone(), id.clone());
+    app.blocking(move |stores| {
+        audit(
+            stores,
+            now,
+            &by,
+            "node.deleted",
+            object.as_str(),
+            String::new(),
+        )
+    })
+    .await?;
+    Ok(Json(json!({"deleted": id})))
+}

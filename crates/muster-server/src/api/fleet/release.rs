@@ -1,0 +1,103 @@
+//! The end of a worker by somebody's wish, and of a placement that waits.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use muster_engine::fleet::{FleetEvent, FleetReply};
+use muster_wire::WorkerId;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::workers::find;
+use super::{conflict, no_worker, optional, reason, show, unexpected, wish};
+use crate::api::body::{PathText, RawBody};
+use crate::api::caller::Caller;
+use crate::api::keys::audit;
+use crate::api::problem::Problem;
+use crate::app::App;
+use crate::config::Span;
+
+/// The longest time between SIGTERM and SIGKILL.
+const GRACE_MAX: std::time::Duration = std::time::Duration::from_secs(3600);
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(release))
+}
+
+/// How to end it.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Release {
+    /// How long between SIGTERM and SIGKILL, like `10s`; its own grace without it.
+    #[serde(default)]
+    grace: Option<String>,
+    /// Close its record although its node cannot be told: the node is gone for good.
+    #[serde(default)]
+    force: bool,
+    /// Why; kept with the worker.
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// End a worker
+///
+/// Answered when its process has ended. 202 when its node cannot be told now: it is told when it
+/// comes back. A placement that waits is cancelled.
+#[utoipa::path(post, path = "/api/v1/fleet/workers/{worker}/release", tag = "fleet",
+    params(("worker" = String, Path, description = "Id, or the name of a living one")),
+    request_body(content = Release, description = "May be absent."),
+    responses((status = 200, description = "It has ended", body = serde_json::Value),
+              (status = 202, description = "Its end is under way", body = serde_json::Value),
+              (status = 404, description = "No such worker"),
+              (status = 409, description = "Its state does not allow it")))]
+async fn release(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(worker): PathText,
+    RawBody(bytes): RawBody,
+) -> Result<Response, Problem> {
+    let asked: Release = optional(&bytes, "{grace?, force?, reason?}")?;
+    let grace = asked.grace.as_deref().map(Span::parse).transpose();
+    let grace = grace.map_err(|error| Problem::validation(format!("grace: {error}")))?;
+    if grace.is_some_and(|grace| grace.0 > GRACE_MAX) {
+        return Err(Problem::validation("grace: at most 1h"));
+    }
+    let reason = reason(asked.reason)?;
+    let id = match WorkerId::parse(&worker) {
+        // An id is found by the engine itself, in the store if need be.
+        Ok(id) if worker.starts_with("wrk_") => id,
+        _ => find(&app, &worker).await?.id().clone(),
+    };
+    let (by, object, detail) = (caller.principal.clone(), id.clone(), reason.clone());
+    let reply = wish(&app, |waiter| FleetEvent::ReleaseAsked {
+        waiter,
+        worker: id,
+        grace: grace.map(|grace| grace.0),
+        force: asked.force,
+        by,
+        reason,
+        known: None,
+    })
+    .await?;
+    let (view, ended) = match reply {
+        FleetReply::Released { worker, ended } => (worker, ended),
+        FleetReply::UnknownWorker => return Err(no_worker(&worker)),
+        FleetReply::Conflict(message) => return Err(conflict(message)),
+        _ => return Err(unexpected("a release")),
+    };
+    let (now, by) = (app.clock.now(), caller.principal.clone());
+    let detail = detail.as_deref().unwrap_or_default().to_owned();
+    app.blocking(move |stores| audit(stores, now, &by, "worker.released", object.as_str(), detail))
+        .await?;
+    let status = if ended {
+        StatusCode::OK
+    } else {
+        StatusCode::ACCEPTED
+    };
+    let body = json!({"ended": ended, "worker": show::worker(&view)});
+    Ok((status, Json(body)).into_response())
+}

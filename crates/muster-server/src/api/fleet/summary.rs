@@ -1,0 +1,74 @@
+//! The fleet as a whole: numbers, alarms, drift, and the end of a doubt.
+
+use axum::Json;
+use axum::extract::State;
+use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{ask, conflict, show, unexpected, wish};
+use crate::api::caller::Caller;
+use crate::api::keys::audit;
+use crate::api::problem::Problem;
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(fleet))
+        .routes(routes!(drift))
+        .routes(routes!(end_doubt))
+}
+
+/// The fleet in numbers
+///
+/// Nodes and workers by state, capacity that is reachable, used and unknown, and what needs
+/// attention. A doubt means that so many fell silent at once that nothing acts on it.
+#[utoipa::path(get, path = "/api/v1/fleet", tag = "fleet",
+    responses((status = 200, description = "Numbers and alarms", body = serde_json::Value)))]
+async fn fleet(State(app): State<App>) -> Result<Json<Value>, Problem> {
+    match ask(&app, FleetQuestion::Summary).await? {
+        FleetReply::Summary(summary) => Ok(Json(show::summary(&summary))),
+        _ => Err(unexpected("the summary of the fleet")),
+    }
+}
+
+/// Where nodes say other than what is believed
+#[utoipa::path(get, path = "/api/v1/fleet/drift", tag = "fleet",
+    responses((status = 200, description = "Lasting differences, with names", body = serde_json::Value)))]
+async fn drift(State(app): State<App>) -> Result<Json<Value>, Problem> {
+    match ask(&app, FleetQuestion::Drift).await? {
+        FleetReply::Drift(drifts) => {
+            let drifts: Vec<Value> = drifts.iter().map(show::drift).collect();
+            Ok(Json(json!({"count": drifts.len(), "drift": drifts})))
+        }
+        _ => Err(unexpected("a question about drift")),
+    }
+}
+
+/// End the doubt about ourselves
+///
+/// From then on what is silent is acted on again.
+#[utoipa::path(post, path = "/api/v1/fleet/doubt/end", tag = "fleet",
+    responses((status = 200, description = "It is over, or there was none", body = serde_json::Value)))]
+async fn end_doubt(State(app): State<App>, caller: Caller) -> Result<Json<Value>, Problem> {
+    let by = caller.principal.clone();
+    let ended = match wish(&app, |waiter| FleetEvent::DoubtEnded { waiter, by }).await? {
+        FleetReply::Taken | FleetReply::Summary(_) => true,
+        FleetReply::Conflict(message) => return Err(conflict(message)),
+        _ => return Err(unexpected("the end of a doubt")),
+    };
+    let (now, by) = (app.clock.now(), caller.principal.clone());
+    app.blocking(move |stores| {
+        audit(
+            stores,
+            now,
+            &by,
+            "fleet.doubt_ended",
+            "fleet",
+            String::new(),
+        )
+    })
+    .await?;
+    Ok(Json(json!({"ended": ended})))
+}
