@@ -16,6 +16,7 @@ use subtle::ConstantTimeEq as _;
 use crate::config::{Config, Secret};
 use crate::directory::Directory;
 use crate::dispatch::address::{self, DialRules};
+use crate::fleet::tunnel;
 
 /// How old or how far ahead a signed moment may be.
 const WINDOW_SECONDS: i64 = 300;
@@ -205,14 +206,23 @@ fn origin(url: &str) -> Option<(bool, String, u16)> {
 
 /// Whether an address belongs to a process of this agent, as it registered it.
 pub(crate) fn is_registered(directory: &Directory, agent: &str, url: &str) -> bool {
-    let (Some(wanted), Some(entry)) = (origin(url), directory.agent(agent)) else {
-        return false;
-    };
-    entry.instances().iter().any(|instance| {
-        instance.facts().is_some_and(|facts| {
-            let own = std::iter::once(&facts.base_url).chain(facts.candidates.iter());
-            own.into_iter()
-                .any(|own| origin(own).as_ref() == Some(&wanted))
+    registered_at(directory, agent, url).is_some()
+}
+
+/// Where an address that an agent registered is called: as it stands, or through the node of the
+/// worker that the agent is. `None` when it registered no such address.
+pub(crate) fn registered_at(directory: &Directory, agent: &str, url: &str) -> Option<String> {
+    let (wanted, entry) = (origin(url)?, directory.agent(agent)?);
+    entry.instances().iter().rev().find_map(|instance| {
+        let facts = instance.facts()?;
+        let mut own = std::iter::once(&facts.base_url).chain(facts.candidates.iter());
+        let own: Uri = own
+            .find(|own| origin(own).as_ref() == Some(&wanted))?
+            .parse()
+            .ok()?;
+        Some(match tunnel::worker_of(&own) {
+            Some(worker) => tunnel::through(url, worker),
+            None => url.to_owned(),
         })
     })
 }

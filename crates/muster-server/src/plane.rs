@@ -31,6 +31,7 @@ use crate::dispatch::connect::Connector;
 use crate::dispatch::told::Tellers;
 use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
+use crate::fleet::Fleet;
 use crate::slow_body::{self, Rest, SlowBody};
 use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
 use crate::webhooks::Webhooks;
@@ -109,12 +110,13 @@ impl Plane {
         let webhooks = Webhooks::new(&config.webhooks).map_err(StartError::Config)?;
         webhooks.set_own(address);
         let config = Arc::new(config);
+        let fleet = Arc::new(Fleet::default());
         let app = App::new(AppState {
             auth: Auth::open(&config, &stores)?,
             limits: Arc::new(config.limits()),
             room: BodyRoom::default(),
             schemas: Default::default(),
-            dialling: Connector::new(rules, config.agents.dial_timeout.0),
+            dialling: Connector::new(rules, config.agents.dial_timeout.0).with_fleet(fleet.clone()),
             config: config.clone(),
             stores,
             clock: Clock::start(),
@@ -122,7 +124,7 @@ impl Plane {
             directory: Default::default(),
             views: Default::default(),
             feed: Default::default(),
-            fleet: Default::default(),
+            fleet,
             followers: Default::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -168,7 +170,7 @@ fn dispatcher(app: &App) -> Dispatcher {
     let (agents, signs) = (app.clone(), app.clone());
     let tellers = Tellers {
         registered: Box::new(move |agent, url| {
-            crate::approvals::is_registered(&agents.directory, agent, url)
+            crate::approvals::registered_at(&agents.directory, agent, url)
         }),
         sign: Box::new(move |body, now| signs.approvals.signature(body, now)),
         outside: Connector::new(

@@ -25,6 +25,7 @@ use super::registration;
 use super::write::{Writer, answer};
 use crate::app::App;
 use crate::directory::{AgentEntry, BeatTaken, liveness_of};
+use crate::fleet::tunnel;
 
 /// The SDK's word for an agent that waits for its tags to be approved.
 const PENDING: &str = "pending_approval";
@@ -74,9 +75,15 @@ async fn take_registration(app: App, caller: Caller, request: Request) -> Answer
         .get::<ConnectInfo<SocketAddr>>()
         .map(|ConnectInfo(peer)| *peer);
     let bytes = body::read(request, REGISTRATION_MAX).await?;
-    let read = registration::read(&bytes)?;
-    registration::check_address(&read.base_url, peer, app.dialling.rules())?;
-    let candidates = registration::candidates(&read, peer, app.dialling.rules());
+    let mut read = registration::read(&bytes)?;
+    let given_url = read.base_url.clone();
+    let mut candidates = Vec::new();
+    if let Some(worker) = through_a_node(&app, &caller, &given_url).await? {
+        read = read.of_worker(&worker);
+    } else {
+        registration::check_address(&read.base_url, peer, app.dialling.rules())?;
+        candidates = registration::candidates(&read, peer, app.dialling.rules());
+    }
     caller.register_as(&app, &read.agent).await?;
     let patterns = &app.config.admission.tags_need_approval;
     let tags = registration::tags_for_approval(&read.tags, patterns)?;
@@ -100,15 +107,25 @@ async fn take_registration(app: App, caller: Caller, request: Request) -> Answer
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Registered {
-            base_url,
-            pending_tags,
-        } => Ok(registered(&agent, &base_url, &pending_tags)),
+        Reply::Registered { pending_tags, .. } => Ok(registered(&agent, &given_url, &pending_tags)),
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(Problem::internal(&format!(
             "a registration was answered {other:?}"
         ))),
     }
+}
+
+/// The worker that registers, when it is one of a node and is called through it.
+async fn through_a_node(
+    app: &App,
+    caller: &Caller,
+    base_url: &str,
+) -> Result<Option<Arc<str>>, Problem> {
+    let Some(worker) = caller.worker.as_ref().filter(|_| tunnel::carries(base_url)) else {
+        return Ok(None);
+    };
+    let through = super::fleet::is_called_through_its_node(app, worker).await?;
+    Ok(through.then(|| worker.clone()))
 }
 
 /// The SDK waits with its start while the status is `pending_approval`.

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use super::body;
 use super::problem::Problem;
 use crate::dispatch::address::{self, DialRules, has_sound_port};
+use crate::fleet::tunnel;
 
 /// Functions of one agent.
 const FUNCTIONS_MAX: usize = 2_000;
@@ -41,6 +42,23 @@ pub(crate) struct Read {
     pub(crate) tags: Vec<String>,
     /// Other addresses it names, in its order and unchecked.
     pub(crate) candidates: Vec<String>,
+}
+
+impl Read {
+    /// The same of a worker that is called through its node: its address is one of that machine.
+    pub(crate) fn of_worker(self, worker: &str) -> Self {
+        let base_url = tunnel::through(&self.base_url, worker);
+        let unnamed = self.instance.as_str() == format!("url:{}", self.base_url);
+        Self {
+            instance: if unnamed {
+                InstanceId::trusted(format!("url:{base_url}"))
+            } else {
+                self.instance
+            },
+            base_url: base_url.into(),
+            ..self
+        }
+    }
 }
 
 #[derive(Deserialize)]

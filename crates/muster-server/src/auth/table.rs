@@ -61,6 +61,7 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/queues/{agent}", Read),
     // Nodes, with their own tokens: the handlers ask for them.
     rule("GET", "/v1/node/ws", Nothing),
+    rule("GET", "/v1/node/tunnel/ws", Nothing),
     // The fleet.
     rule("GET", "/api/v1/fleet", Read),
     rule("GET", "/api/v1/fleet/drift", Read),

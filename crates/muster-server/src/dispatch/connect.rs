@@ -1,6 +1,6 @@
 //! Dials an agent: resolves, checks every address, connects within the dial time-out, speaks
-//! TLS for https. Follows nothing and uses no proxy. Whatever fails here failed before a byte
-//! of a request left.
+//! TLS for https; a worker of a node is reached through that node's link. Follows nothing and
+//! uses no proxy. Whatever fails here failed before a byte of a request left.
 
 use std::future::Future;
 use std::io;
@@ -20,6 +20,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::address::DialRules;
+use crate::fleet::Fleet;
+use crate::fleet::tunnel::{self, TunnelStream};
 
 /// Makes connections to agents.
 #[derive(Clone)]
@@ -27,6 +29,7 @@ pub struct Connector {
     rules: DialRules,
     dial_timeout: Duration,
     tls: TlsConnector,
+    fleet: Option<Arc<Fleet>>,
 }
 
 impl Connector {
@@ -45,6 +48,16 @@ impl Connector {
             rules,
             dial_timeout,
             tls: TlsConnector::from(Arc::new(config)),
+            fleet: None,
+        }
+    }
+
+    /// The same that reaches workers through the links of their nodes.
+    #[must_use]
+    pub fn with_fleet(self, fleet: Arc<Fleet>) -> Self {
+        Self {
+            fleet: Some(fleet),
+            ..self
         }
     }
 
@@ -62,11 +75,29 @@ impl Connector {
         &self.rules
     }
 
-    /// Opens a bare TCP connection to where this address points.
+    /// Looks whether somebody takes connections where this address points.
     ///
     /// # Errors
     /// When the address may not be dialled, or nobody answers.
-    pub async fn dial(&self, uri: &Uri) -> io::Result<TcpStream> {
+    pub async fn knock(&self, uri: &Uri) -> io::Result<()> {
+        match tunnel::worker_of(uri) {
+            Some(worker) => self.tunnel(uri, worker).await.map(drop),
+            None => self.dial(uri).await.map(drop),
+        }
+    }
+
+    /// Opens a connection through the node where a worker runs.
+    async fn tunnel(&self, uri: &Uri, worker: &str) -> io::Result<TunnelStream> {
+        let Some(fleet) = &self.fleet else {
+            let text = "addresses of workers are not dialled for this";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        };
+        let port = uri.port_u16().unwrap_or(80);
+        fleet.tunnel(worker, port, self.dial_timeout).await
+    }
+
+    /// Opens a bare TCP connection to where this address points.
+    async fn dial(&self, uri: &Uri) -> io::Result<TcpStream> {
         let late = || {
             let limit = self.dial_timeout;
             io::Error::new(
@@ -107,6 +138,10 @@ impl Connector {
     }
 
     async fn connect(self, uri: Uri) -> io::Result<Stream> {
+        if let Some(worker) = tunnel::worker_of(&uri) {
+            let stream = self.tunnel(&uri, worker).await?;
+            return Ok(Stream::Tunnel(Box::new(TokioIo::new(stream))));
+        }
         let stream = self.dial(&uri).await?;
         if uri.scheme_str() != Some("https") {
             return Ok(Stream::Plain(TokioIo::new(stream)));
@@ -140,12 +175,14 @@ impl tower::Service<Uri> for Connector {
     }
 }
 
-/// A connection, with or without TLS.
+/// A connection: of its own, with or without TLS, or through a node.
 pub enum Stream {
     /// TCP.
     Plain(TokioIo<TcpStream>),
     /// TLS over TCP.
     Tls(Box<TokioIo<TlsStream<TcpStream>>>),
+    /// Through a node's link.
+    Tunnel(Box<TokioIo<TunnelStream>>),
 }
 
 impl Connection for Stream {
@@ -163,6 +200,7 @@ impl Read for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Tunnel(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
@@ -176,6 +214,7 @@ impl Write for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
             Stream::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+            Stream::Tunnel(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
 
@@ -183,6 +222,7 @@ impl Write for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tunnel(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -190,6 +230,7 @@ impl Write for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tunnel(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 
@@ -197,6 +238,7 @@ impl Write for Stream {
         match self {
             Stream::Plain(stream) => stream.is_write_vectored(),
             Stream::Tls(stream) => stream.is_write_vectored(),
+            Stream::Tunnel(stream) => stream.is_write_vectored(),
         }
     }
 
@@ -208,6 +250,7 @@ impl Write for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
             Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Stream::Tunnel(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
 }

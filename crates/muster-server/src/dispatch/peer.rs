@@ -64,5 +64,9 @@ pub(super) fn authority(base_url: &str) -> Result<String, String> {
         .host()
         .ok_or_else(|| format!("{base_url:?} names no host"))?;
     let port = uri.port_u16().unwrap_or(0);
-    Ok(format!("{host}:{port}"))
+    // The same address on two machines is two.
+    match crate::fleet::tunnel::worker_of(&uri) {
+        Some(worker) => Ok(format!("{worker}@{host}:{port}")),
+        None => Ok(format!("{host}:{port}")),
+    }
 }

@@ -109,8 +109,8 @@ impl Dispatcher {
     pub(super) async fn dial(&self, key: InstanceKey, base_url: Arc<str>, after: Duration) {
         tokio::time::sleep(after).await;
         let error: Option<Arc<str>> = match base_url.parse() {
-            Ok(uri) => match self.0.connector.dial(&uri).await {
-                Ok(_) => None,
+            Ok(uri) => match self.0.connector.knock(&uri).await {
+                Ok(()) => None,
                 Err(error) => Some(error.to_string().into()),
             },
             Err(_) => Some("the base URL is no address".into()),

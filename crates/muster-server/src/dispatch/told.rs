@@ -25,14 +25,14 @@ const SAID_MAX: usize = 200;
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-hax-signature");
 
-/// Whether an address, the second, is one that an agent registered.
-type Registered = Box<dyn Fn(&str, &str) -> bool + Send + Sync>;
+/// Where an address, the second, is called, if it is one that an agent registered.
+type Registered = Box<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 /// The signature of a message, at a moment.
 type Sign = Box<dyn Fn(&[u8], Timestamp) -> Option<String> + Send + Sync>;
 
 /// Whether and how an agent may be told somewhere.
 pub struct Tellers {
-    /// Whether an address is one that this agent registered.
+    /// Where an address that this agent registered is called.
     pub registered: Registered,
     /// The signature of a message of ours.
     pub sign: Sign,
@@ -68,10 +68,10 @@ impl Dispatcher {
         let mut wait = WAIT_FIRST;
         loop {
             // Its processes may have come and gone meanwhile.
-            let peer = self.peer_at(tell, url);
+            let (peer, at) = self.peer_at(tell, url);
             let mut request = Request::new(Body::new(body.clone()));
             *request.method_mut() = Method::POST;
-            *request.uri_mut() = uri.clone();
+            *request.uri_mut() = at.unwrap_or_else(|| uri.clone());
             let headers = request.headers_mut();
             headers.insert(
                 header::CONTENT_TYPE,
@@ -97,19 +97,21 @@ impl Dispatcher {
         }
     }
 
-    /// A client of the address: the agent's own processes by the rules of agents, all else by
-    /// those of webhooks, and shown no token.
-    fn peer_at(&self, tell: &TellApproval, url: &str) -> Peer {
-        let base: Arc<str> = url.into();
+    /// A client of the address, and where it is called: the agent's own processes by the rules of
+    /// agents, all else by those of webhooks, and shown no token.
+    fn peer_at(&self, tell: &TellApproval, url: &str) -> (Peer, Option<Uri>) {
         let host = Arc::new(tokio::sync::Semaphore::new(1));
-        if (self.0.tellers.registered)(tell.agent.as_str(), url) {
+        if let Some(at) = (self.0.tellers.registered)(tell.agent.as_str(), url) {
             let key = InstanceKey {
                 agent: tell.agent.clone(),
                 instance: InstanceId::trusted("any"),
             };
-            return Peer::new(base, self.0.connector.clone(), host, self.token(&key));
+            let (uri, token) = (at.parse().ok(), self.token(&key));
+            let peer = Peer::new(at.into(), self.0.connector.clone(), host, token);
+            return (peer, uri);
         }
-        Peer::new(base, self.0.tellers.outside.clone(), host, None)
+        let outside = self.0.tellers.outside.clone();
+        (Peer::new(url.into(), outside, host, None), None)
     }
 }
 

@@ -82,7 +82,8 @@ impl Link {
     }
 
     /// Whether somebody wants it closed.
-    pub(crate) fn is_closing(&self) -> bool {
+    #[cfg(test)]
+    fn is_closing(&self) -> bool {
         self.closing.is_cancelled()
     }
 }
@@ -131,7 +132,9 @@ impl Links {
     }
 
     /// It is over.
-    pub(super) fn ended(&self, link: &Link) {
+    pub(super) fn ended(&self, link: &Link, why: &Arc<str>) {
+        // Whoever waits for something over it learns of its end.
+        link.close(1000, why.clone());
         self.by_id.remove(&link.id);
         self.by_node
             .remove_if(&link.node, |_, current| current.id == link.id);
@@ -201,9 +204,9 @@ mod tests {
         links.taken(&new);
         links.taken(&old);
         assert_eq!(links.of("node_1").unwrap().id, new.id);
-        links.ended(&old);
+        links.ended(&old, &"x".into());
         assert_eq!(links.of("node_1").unwrap().id, new.id);
-        links.ended(&new);
+        links.ended(&new, &"x".into());
         assert!(links.of("node_1").is_none() && links.len() == 0);
     }
 

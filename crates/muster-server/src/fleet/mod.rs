@@ -7,6 +7,7 @@ pub(crate) mod links;
 pub(crate) mod notices;
 pub(crate) mod routes;
 pub(crate) mod session;
+pub(crate) mod tunnel;
 pub(crate) mod worker;
 
 use muster_engine::fleet::FleetSend;
@@ -22,6 +23,8 @@ pub struct Fleet {
     pub(crate) links: Links,
     /// Which workers are called through a node.
     pub(crate) routes: routes::Routes,
+    /// Connections to workers that are on their way.
+    pub(crate) tunnels: tunnel::Tunnels,
 }
 
 /// Carries what the engine decided to nodes. What needs the store is done elsewhere.

@@ -13,8 +13,8 @@ pub(crate) enum Route {
     Through(NodeId),
     /// It has ended: its address may be somebody else's by now.
     Ended,
-    /// It is no worker of a node: its address is its own.
-    Direct,
+    /// Nobody has said where it runs.
+    Unknown,
 }
 
 /// Routes that may be remembered for workers that ended.
@@ -36,7 +36,7 @@ impl Routes {
     /// Where a worker is called.
     pub(crate) fn of(&self, worker: &str) -> Route {
         match self.0.get(worker).as_deref() {
-            None => Route::Direct,
+            None => Route::Unknown,
             Some(None) => Route::Ended,
             Some(Some(node)) => Route::Through(node.clone()),
         }

@@ -194,7 +194,7 @@ async fn open(
         link: link.clone(),
         why: "its session was dropped".into(),
     };
-    let hello = |waiter| FleetEvent::LinkOpened(Box::new(introduction.hello(waiter, &link)));
+    let hello = |waiter| FleetEvent::LinkOpened(Box::new(introduction.hello(app, waiter, &link)));
     let end = match ask(app, hello).await {
         Ok(FleetReply::LinkTaken) => {
             app.fleet.links.taken(&link);
@@ -234,7 +234,7 @@ impl Opened<'_> {
 
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        self.app.fleet.links.ended(&self.link);
+        self.app.fleet.links.ended(&self.link, &self.why);
         self.app.driver.tell(wrap(FleetEvent::LinkClosed {
             node: self.link.node.clone(),
             link: self.link.id,

@@ -12,6 +12,7 @@ mod workers;
 use muster_engine::event::{Question, Waiter};
 use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
 use muster_engine::{Event, Reply};
+use muster_wire::fleet::NodeKind;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::problem::Problem;
@@ -120,4 +121,20 @@ fn optional<'a, T: serde::Deserialize<'a> + Default>(
         return Ok(T::default());
     }
     super::body::json(bytes, shape)
+}
+
+/// Whether a worker is called through the link of its node. One of a broker is not: it opens no
+/// tunnels; and a supervisor's that is no node runs on this machine.
+///
+/// # Errors
+/// 503 when the engine cannot answer.
+pub(crate) async fn is_called_through_its_node(app: &App, worker: &str) -> Result<bool, Problem> {
+    match ask(app, FleetQuestion::Worker(worker.into())).await? {
+        FleetReply::Worker(view) => {
+            let node = view.row.node.as_ref();
+            let link = node.and_then(|node| app.fleet.links.of(node.as_str()));
+            Ok(node.is_some() && link.is_none_or(|link| link.kind == NodeKind::Daemon))
+        }
+        _ => Ok(false),
+    }
 }

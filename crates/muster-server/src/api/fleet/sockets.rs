@@ -15,8 +15,13 @@ use crate::app::App;
 use crate::fleet::{door, session};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(control))
+    OpenApiRouter::new()
+        .routes(routes!(control))
+        .routes(routes!(tunnel))
 }
+
+/// The largest message of a tunnel.
+const TUNNEL_MESSAGE_MAX: usize = 4 << 20;
 
 type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
@@ -47,5 +52,34 @@ async fn control(
     Ok(handshake.on_upgrade(move |socket| async move {
         session::serve(app, node, url, socket).await;
         drop(alive);
+    }))
+}
+
+/// A tunnel that the plane asked a node for
+///
+/// Binary messages; an empty one ends its direction. `x-muster-tunnel` names the tunnel.
+#[utoipa::path(get, path = "/v1/node/tunnel/ws", tag = "nodes",
+    responses((status = 101, description = "The tunnel is open"),
+              (status = 401, description = "No token, or one that is not known"),
+              (status = 404, description = "Nobody waits for such a tunnel")))]
+async fn tunnel(
+    State(app): State<App>,
+    headers: HeaderMap,
+    handshake: Upgrade,
+) -> Result<Response, Problem> {
+    let node = door::node_of(&app, &headers)?;
+    let id = headers
+        .get("x-muster-tunnel")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    if !app.fleet.tunnels.expects(&node, &id) {
+        return Err(Problem::not_found("nobody waits for this tunnel"));
+    }
+    let handshake = upgrade(handshake)?
+        .max_message_size(TUNNEL_MESSAGE_MAX)
+        .max_frame_size(TUNNEL_MESSAGE_MAX);
+    Ok(handshake.on_upgrade(move |socket| async move {
+        app.fleet.tunnels.arrived(&node, &id, socket);
     }))
 }

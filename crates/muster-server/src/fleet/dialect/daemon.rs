@@ -17,6 +17,8 @@ use crate::app::App;
 use crate::fleet::session::{End, Here};
 use crate::fleet::{Command, worker};
 
+/// It beats many times within this; a link on which nothing at all comes has no other end.
+const IDLE_MAX: Duration = Duration::from_secs(120);
 /// Prefixes of invocation ids.
 const START: &str = "start:";
 const RELEASE: &str = "release:";
@@ -31,16 +33,12 @@ impl Daemon {
         Self { offer }
     }
 
-    fn beat_interval(&self) -> Duration {
-        Duration::from_millis(self.offer.beat_ms.clamp(50, 60_000))
-    }
-
-    pub(super) fn hello(&self, hello: Hello) -> Hello {
+    pub(super) fn hello(&self, app: &App, hello: Hello) -> Hello {
         let text = |text: &str| -> Arc<str> { text.chars().take(256).collect::<String>().into() };
         Hello {
             host: (!self.offer.host.is_empty()).then(|| text(&self.offer.host)),
             epoch: Some(text(&self.offer.epoch)),
-            beat_interval: self.beat_interval(),
+            beat_interval: beat_interval(app),
             proves: true,
             ..hello
         }
@@ -59,13 +57,13 @@ impl Daemon {
         json!({
             "provider": provider,
             "accepted_capabilities": accepted(capabilities),
-            "heartbeat_ms": self.offer.beat_ms,
+            "beat_ms": u64::try_from(beat_interval(app).as_millis()).unwrap_or(u64::MAX),
             "ack_beats": app.config.fleet.ack_deadline,
         })
     }
 
     pub(super) fn idle_max(&self) -> Duration {
-        (self.beat_interval() * 6).max(Duration::from_secs(30))
+        IDLE_MAX
     }
 
     pub(super) async fn take(&self, here: &Here<'_>, frame: NodeFrame) -> Result<(), End> {
@@ -168,7 +166,9 @@ impl Daemon {
                 }
             }
             NodeFrame::Reply { .. } => here.tell(FleetEvent::AskAnswered { node, link }).await?,
-            NodeFrame::TunnelFailed { .. } => {}
+            NodeFrame::TunnelFailed { tunnel_id, error } => {
+                here.app.fleet.tunnels.failed(&node, &tunnel_id, &error);
+            }
             NodeFrame::Register { id, .. } => {
                 let message = "it is registered already";
                 here.refuse(id, "already_registered", message).await;
@@ -229,6 +229,12 @@ impl Daemon {
             },
         }
     }
+}
+
+/// How often a daemon beats: as the plane is configured, within what both can keep.
+fn beat_interval(app: &App) -> Duration {
+    let beat = app.config.fleet.heartbeat.0;
+    beat.clamp(Duration::from_millis(50), Duration::from_secs(60))
 }
 
 async fn spawn_input(here: &Here<'_>, row: &WorkerRow) -> Result<SpawnInput, String> {

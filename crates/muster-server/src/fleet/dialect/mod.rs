@@ -75,10 +75,10 @@ impl Introduction {
     }
 
     /// What the engine is told.
-    pub(crate) fn hello(&self, waiter: Waiter, link: &Link) -> Hello {
+    pub(crate) fn hello(&self, app: &App, waiter: Waiter, link: &Link) -> Hello {
         let hello = super::session::hello_of(waiter, link, &self.register);
         match &self.dialect {
-            Dialect::Daemon(daemon) => daemon.hello(hello),
+            Dialect::Daemon(daemon) => daemon.hello(app, hello),
             Dialect::Relay(relay) => relay.hello(hello),
         }
     }
