@@ -9,11 +9,13 @@ mod executions;
 mod hold;
 mod keys;
 mod list;
+mod nodes;
 mod quarantine;
 mod server;
 mod tags;
 mod tail;
 mod webhooks;
+mod workers;
 
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -26,11 +28,13 @@ pub(crate) use executions::{Cancel, ExecutionFilter, Pause, Restart, RunFilter, 
 pub(crate) use hold::{Hold, Unhold};
 pub(crate) use keys::{Keys, KeysCommand};
 pub(crate) use list::{Listing, NoFilter, Plain, Show};
+pub(crate) use nodes::{Enroll, Fleet, FleetCommand, Nodes, NodesCommand, SureWish, Wish};
 pub(crate) use quarantine::{Quarantine, QuarantineCommand};
 pub(crate) use server::Server;
 pub(crate) use tags::{Tags, TagsCommand};
 pub(crate) use tail::Tail;
 pub(crate) use webhooks::{Webhooks, WebhooksCommand};
+pub(crate) use workers::{Attach, Logs, Release, Spawn, Workers, WorkersShow};
 
 use crate::out::ColourChoice;
 
@@ -40,11 +44,13 @@ Exit codes, from the error's category:
     1  the agent failed: agent_error, bad_response, outcome_unknown, agent_restart_orphaned
     2  the request is wrong: validation, too_large; wrong arguments
     3  not_supported by this plane
-   65  conflict, run_cancelled, idempotency_conflict
+   65  conflict, run_cancelled, idempotency_conflict; of the fleet node_draining,
+       no_eligible_node, unsupported_by_node
    66  not_found, target_not_found
-   69  the agent is not there: node_unavailable, agent_unreachable
+   69  nobody is there: node_unavailable, agent_unreachable; of the fleet node_unreachable
    70  internal_error
-   75  try again: concurrency_limit, overloaded, still_running, control_plane_*, store_full
+   75  try again: concurrency_limit, overloaded, still_running, control_plane_*, store_full;
+       of the fleet fleet_capacity, placement_expired
    77  unauthenticated, permission_denied, agent_id_taken, wrong_attempt
   124  agent_timeout
   130  cancelled, or stopped with Ctrl-C
@@ -131,13 +137,49 @@ pub(crate) enum Command {
         after_help = "Examples:\n  muster restart exec_…3QH8ZT\n  muster restart exec_…3QH8ZT --scope execution --input @fixed.json --wait\n  muster restart exec_…3QH8ZT --fork --reuse none"
     )]
     Restart(Restart),
+    /// The machines of the fleet: who can run workers, and how sure that is.
+    #[command(
+        after_help = "Examples:\n  muster nodes\n  muster nodes show edge-1\n  muster nodes enroll edge-1 --label gpu\n  muster nodes drain edge-1 --reason 'a new disk'"
+    )]
+    Nodes(Nodes),
+    /// The workers: processes that machines of the fleet run.
+    #[command(
+        after_help = "Examples:\n  muster workers\n  muster workers --node edge-1 --ended\n  muster workers show wrk_…3QH8ZT"
+    )]
+    Workers(Workers),
+    /// Starts a command as a worker on a machine of the fleet.
+    #[command(
+        after_help = "Examples:\n  muster spawn -- python agent.py\n  muster spawn --node edge-1 --attach -- bash\n  muster spawn --label gpu --restart on-failure:5 --queue=10m --env MODEL=small -- ./train"
+    )]
+    Spawn(Spawn),
+    /// Watches a worker's terminal, and drives it.
+    #[command(
+        after_help = "Examples:\n  muster attach wrk_…3QH8ZT\n  muster attach coder-1 --take\n  muster attach coder-1 --read-only"
+    )]
+    Attach(Attach),
+    /// The last output of a worker, or what an execution logged.
+    #[command(after_help = "Examples:\n  muster logs coder-1\n  muster logs exec_…3QH8ZT")]
+    Logs(Logs),
+    /// Ends a worker: SIGTERM, and after its grace SIGKILL, with everything it started.
+    #[command(
+        after_help = "Examples:\n  muster release coder-1\n  muster release wrk_…3QH8ZT --grace 30s --reason done"
+    )]
+    Release(Release),
+    /// The fleet in numbers: what can be reached, what is used, what nobody knows.
+    #[command(after_help = "Examples:\n  muster fleet\n  muster fleet end-doubt")]
+    Fleet(Fleet),
+    /// Where machines and the plane disagree about what runs.
+    #[command(after_help = "Examples:\n  muster drift\n  muster drift --json")]
+    Drift(Plain),
     /// Follows the event stream.
     #[command(
         after_help = "Examples:\n  muster tail\n  muster tail --agent hello\n  muster tail --json --from CURSOR | jq ."
     )]
     Tail(Tail),
     /// Why something waits, was refused, or ended as it did.
-    #[command(after_help = "Examples:\n  muster why exec_01KB\n  muster why hello")]
+    #[command(
+        after_help = "Examples:\n  muster why exec_01KB\n  muster why hello\n  muster why wrk_…3QH8ZT"
+    )]
     Why(Why),
     /// The queues of the agents.
     #[command(after_help = "Examples:\n  muster queues\n  muster queues --watch")]
@@ -217,6 +259,9 @@ pub(crate) fn read() -> Cli {
     .unwrap_or_else(|error| error.exit())
 }
 
+/// Lists with commands of their own.
+const LISTS: &[&str] = &["agents", "executions", "nodes", "runs", "workers"];
+
 /// A list's filters mean nothing to its `show`; the options of every command do.
 fn refuse_filters_of_one(
     command: &mut clap::Command,
@@ -225,11 +270,10 @@ fn refuse_filters_of_one(
     let Some((list, matches)) = matches.subcommand() else {
         return Ok(());
     };
-    if !matches!(matches.subcommand(), Some(("show", _)))
-        || !["agents", "executions", "runs"].contains(&list)
-    {
-        return Ok(());
-    }
+    let one = match matches.subcommand() {
+        Some((one, _)) if LISTS.contains(&list) => one.to_owned(),
+        _ => return Ok(()),
+    };
     let given = matches.ids().find(|id| {
         !["json", "color", "server"].contains(&id.as_str())
             && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
@@ -241,7 +285,7 @@ fn refuse_filters_of_one(
     match given {
         Some(id) => Err(command.error(
             clap::error::ErrorKind::ArgumentConflict,
-            format!("--{id} belongs to the list, and `muster {list} show` shows one"),
+            format!("--{id} belongs to the list, and `muster {list} {one}` is about one"),
         )),
         None => Ok(()),
     }
@@ -319,10 +363,15 @@ mod tests {
 
     #[test]
     fn the_documented_exit_codes_are_the_categories_codes() {
-        let mut lines: Vec<(u8, &str)> = Vec::new();
+        let mut lines: Vec<(u8, String)> = Vec::new();
         for line in EXIT_CODES.lines().filter(|line| line.starts_with("  ")) {
-            let (code, words) = line.trim().split_once("  ").unwrap();
-            lines.push((code.parse().unwrap(), words));
+            match (line.trim().split_once("  "), lines.last_mut()) {
+                (Some((code, words)), _) => {
+                    lines.push((code.parse().unwrap(), words.to_owned()));
+                }
+                (None, Some((_, words))) => *words += line,
+                (None, None) => panic!("{line}"),
+            }
         }
         for category in muster_wire::Category::ALL {
             let code = category.exit_code();

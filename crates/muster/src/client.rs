@@ -14,12 +14,19 @@ use muster_wire::{Category, ErrorBody};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::failure::{Failure, Outcome};
 
 const DIAL: Duration = Duration::from_secs(5);
 /// The largest answer a command reads: a result may have 64 MiB.
 const ANSWER_MAX: usize = 80 << 20;
+
+/// A socket of the plane's.
+pub(crate) type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
 /// A plane that can be asked.
 #[derive(Debug, Clone)]
@@ -123,7 +130,8 @@ impl Client {
         Ok(client)
     }
 
-    fn is_local(&self) -> bool {
+    /// Whether it is this machine's.
+    pub(crate) fn is_local(&self) -> bool {
         let host = self.base.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         host == "localhost"
@@ -218,7 +226,7 @@ impl Client {
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| self.gone(&error.to_string()))?;
-        tokio::spawn(connection);
+        tokio::spawn(connection.with_upgrades());
         let prefix = self.base.path().trim_end_matches('/');
         let mut request = Request::builder()
             .method(method)
@@ -276,6 +284,37 @@ impl Client {
         })
     }
 
+    /// Opens a WebSocket.
+    pub(crate) async fn socket(&self, path: &str) -> Outcome<Socket> {
+        let key = generate_key();
+        let headers = [
+            ("connection", "upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-version", "13"),
+            ("sec-websocket-key", key.as_str()),
+        ];
+        let response = self.open(Method::GET, path, None, &headers).await?;
+        let status = response.status();
+        if status != http::StatusCode::SWITCHING_PROTOCOLS {
+            let body = http_body_util::Limited::new(response.into_body(), ANSWER_MAX)
+                .collect()
+                .await
+                .map_err(|error| self.gone(&error.to_string()))?
+                .to_bytes();
+            return Err(refusal(status.as_u16(), &body));
+        }
+        let accepted = response.headers().get("sec-websocket-accept");
+        if accepted.and_then(|value| value.to_str().ok())
+            != Some(derive_accept_key(key.as_bytes()).as_str())
+        {
+            return Err(self.gone("it answered as something that is no WebSocket"));
+        }
+        let stream = hyper::upgrade::on(response)
+            .await
+            .map_err(|error| self.gone(&error.to_string()))?;
+        Ok(WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Client, None).await)
+    }
+
     fn absent(&self, what: &str) -> Failure {
         Failure::new(
             Category::ControlPlaneUnavailable,
@@ -285,7 +324,7 @@ impl Client {
         .hint("start one with `muster dev` or `muster server`, or name it with --server URL")
     }
 
-    fn gone(&self, what: &str) -> Failure {
+    pub(crate) fn gone(&self, what: &str) -> Failure {
         Failure::new(
             Category::ControlPlaneUnavailable,
             format!("the plane at {} went away", self.address()),

@@ -1,6 +1,7 @@
 //! What people see, from fixed answers of a plane: at 60, 80 and 120 columns, in a pipe, with
 //! colour, and without UTF-8. The files are in `snapshots/`.
 
+use muster_wire::Timestamp;
 use serde_json::Value;
 
 use crate::commands::drawn;
@@ -111,6 +112,44 @@ fn queues() {
 #[test]
 fn tags() {
     keep("tags", |style| drawn::tags(style, fixture("tags")));
+}
+
+fn noon() -> Timestamp {
+    Timestamp::parse("2026-11-29T18:00:00.000Z").unwrap()
+}
+
+#[test]
+fn nodes() {
+    keep("nodes", |style| drawn::nodes(style, fixture("nodes")));
+}
+
+#[test]
+fn node() {
+    keep("node", |style| drawn::node(style, &fixture("node"), noon()));
+}
+
+#[test]
+fn workers() {
+    keep("workers", |style| drawn::workers(style, fixture("workers")));
+}
+
+#[test]
+fn worker() {
+    keep("worker", |style| {
+        drawn::worker(style, &fixture("worker"), noon())
+    });
+}
+
+#[test]
+fn drift() {
+    keep("drift", |style| drawn::drift(style, fixture("drift")));
+}
+
+#[test]
+fn fleet() {
+    keep("fleet", |style| {
+        drawn::fleet(style, &fixture("fleet"), noon())
+    });
 }
 
 #[test]

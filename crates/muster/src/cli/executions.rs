@@ -96,6 +96,6 @@ pub(crate) struct Restart {
 
 #[derive(Debug, Args)]
 pub(crate) struct Why {
-    /// An execution, a run or an agent.
+    /// An execution, a run, an agent, a machine or a worker.
     pub(crate) id: String,
 }

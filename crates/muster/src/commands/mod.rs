@@ -3,29 +3,40 @@
 
 mod agents;
 mod approvals;
+mod attach;
 mod backup;
 mod call;
 mod cancel;
 mod completions;
 mod doctor;
+mod drift;
 mod executions;
+mod fleet;
+mod fleet_history;
 mod hold;
 mod item;
 mod keys;
+mod known;
 mod list;
+mod logs;
+mod node_wishes;
+mod nodes;
 mod openapi;
 mod pauses;
 mod progress;
 mod quarantine;
 mod queues;
+mod release;
 mod resolve;
 mod restart;
 mod runs;
 pub(crate) mod server;
+mod spawn;
 mod tags;
 mod tail;
 mod webhooks;
 mod why;
+mod workers;
 
 use std::future::Future;
 
@@ -96,6 +107,14 @@ pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
         Command::Reject(args) => wait(approvals::decide(&asking()?, &args, "rejected")),
         Command::Restart(args) => wait(restart::run(&asking()?, &args)),
         Command::Tags(args) => wait(tags::run(&asking()?, &args)),
+        Command::Nodes(args) => wait(nodes::run(&asking()?, &args)),
+        Command::Workers(args) => wait(workers::run(&asking()?, &args)),
+        Command::Spawn(args) => wait(spawn::run(&asking()?, &args)),
+        Command::Attach(args) => wait(attach::run(&asking()?, &args)),
+        Command::Logs(args) => wait(logs::run(&asking()?, &args)),
+        Command::Release(args) => wait(release::run(&asking()?, &args)),
+        Command::Fleet(args) => wait(fleet::run(&asking()?, &args)),
+        Command::Drift(args) => wait(drift::run(&asking()?, &args)),
         Command::Tail(args) => wait(tail::run(&asking()?, &args)),
         Command::Why(args) => wait(why::run(&asking()?, &args)),
         Command::Queues(args) => wait(queues::run(&asking()?, &args)),
@@ -143,7 +162,10 @@ pub(crate) mod drawn {
     use serde_json::Value;
 
     use super::list::Listed;
-    use super::{agents, approvals, executions, progress, queues, runs, tags, why as why_command};
+    use super::{
+        agents, approvals, drift, executions, fleet, nodes, progress, queues, runs, tags,
+        why as why_command, workers,
+    };
     use crate::out::{Style, id, tree as trees};
 
     pub(crate) fn executions(style: &Style, body: Value) -> String {
@@ -166,6 +188,24 @@ pub(crate) mod drawn {
     }
     pub(crate) fn tags(style: &Style, body: Value) -> String {
         tags::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn nodes(style: &Style, body: Value) -> String {
+        nodes::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn node(style: &Style, body: &Value, now: Timestamp) -> String {
+        nodes::text_of(style, body, now)
+    }
+    pub(crate) fn workers(style: &Style, body: Value) -> String {
+        workers::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn worker(style: &Style, body: &Value, now: Timestamp) -> String {
+        workers::text_of(style, body, now)
+    }
+    pub(crate) fn drift(style: &Style, body: Value) -> String {
+        drift::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn fleet(style: &Style, body: &Value, now: Timestamp) -> String {
+        fleet::text_of(style, body, now)
     }
     pub(crate) fn why(style: &Style, body: &Value) -> String {
         why_command::text_of(style, body)

@@ -22,6 +22,8 @@ pub(super) enum Noun {
     Run,
     Agent,
     Key,
+    Node,
+    Worker,
 }
 
 impl Noun {
@@ -31,16 +33,21 @@ impl Noun {
             Noun::Run => "run",
             Noun::Agent => "agent",
             Noun::Key => "key",
+            Noun::Node => "node",
+            Noun::Worker => "worker",
         }
     }
 
-    fn path(self, id: &str) -> String {
+    /// Where one is.
+    pub(super) fn path(self, id: &str) -> String {
         let id = encode(id);
         match self {
             Noun::Execution => format!("/api/v1/executions/{id}"),
             Noun::Run => format!("/api/v1/runs/{id}"),
             Noun::Agent => format!("/api/v1/nodes/{id}"),
             Noun::Key => format!("/api/v1/keys/{id}"),
+            Noun::Node => format!("/api/v1/fleet/nodes/{id}"),
+            Noun::Worker => format!("/api/v1/fleet/workers/{id}"),
         }
     }
 
@@ -53,6 +60,8 @@ impl Noun {
             Noun::Run => format!("/api/v1/runs?limit={LOOKED_AT}{part}"),
             Noun::Agent => "/api/v1/nodes".to_owned(),
             Noun::Key => "/api/v1/keys".to_owned(),
+            Noun::Node => "/api/v1/fleet/nodes".to_owned(),
+            Noun::Worker => format!("/api/v1/fleet/workers?ended=true&limit={LOOKED_AT}"),
         }
     }
 }
@@ -94,7 +103,7 @@ async fn find(asking: &Asking<'_>, noun: Noun, typed: &str, least: usize) -> Out
             format!("{typed} is too short to be sure; nothing was done"),
         )
         .hint(format!(
-            "type the whole id, or at least {least} characters beside exec_ or run_"
+            "type the whole id, or at least {least} characters beside the word it begins with"
         )));
     }
     let part = match &pattern {
@@ -132,12 +141,16 @@ fn choose(noun: Noun, typed: &str, pattern: &Pattern, items: &[Value]) -> Outcom
         .filter_map(|item| {
             let id = match noun {
                 Noun::Run => item::raw(item, &["run_id", "id"]),
+                Noun::Worker => item::raw(item, &["worker_id", "id"]),
                 _ => item::raw(item, &["id", "execution_id", "node_id"]),
             }?;
             // A key is known by the start of its text as well.
             let by_prefix =
                 item::raw(item, &["prefix"]).is_some_and(|prefix| pattern.fits(&prefix));
-            (by_prefix || pattern.fits(&id)).then_some(id)
+            // So is a machine or a worker by its name.
+            let by_name = matches!(noun, Noun::Node | Noun::Worker)
+                && item::raw(item, &["name"]).is_some_and(|name| pattern.fits(&name));
+            (by_prefix || by_name || pattern.fits(&id)).then_some(id)
         })
         .collect();
     found.sort();
@@ -152,6 +165,8 @@ fn choose(noun: Noun, typed: &str, pattern: &Pattern, items: &[Value]) -> Outcom
                 Noun::Run => "see `muster runs`; finished ones go after their retention",
                 Noun::Agent => "see `muster agents`",
                 Noun::Key => "see `muster keys list`",
+                Noun::Node => "see `muster nodes`",
+                Noun::Worker => "see `muster workers --ended`; old ones go after their retention",
             }),
         ),
         n => {

@@ -9,7 +9,7 @@ use super::{Asking, item};
 use crate::cli::Why;
 use crate::client::encode;
 use crate::failure::Outcome;
-use crate::out::{self, Colour, Style, agent_mark, execution_mark, span};
+use crate::out::{self, Colour, Style, agent_mark, execution_mark, node_mark, span, worker_mark};
 
 /// Asks why.
 pub(super) async fn run(asking: &Asking<'_>, args: &Why) -> Outcome<u8> {
@@ -22,15 +22,18 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Why) -> Outcome<u8> {
                 Category::NotFound | Category::TargetNotFound | Category::Validation
             ) =>
         {
-            let noun = match args.id.split(['_', '…', '.']).next() {
-                Some("run") => Noun::Run,
-                Some("exec") => Noun::Execution,
-                // A bare tail is an execution's more often than anything else's.
-                _ => Noun::Execution,
+            let nouns: &[Noun] = match args.id.split(['_', '…', '.']).next() {
+                Some("run") => &[Noun::Run],
+                Some("exec") => &[Noun::Execution],
+                Some("node") => &[Noun::Node],
+                Some("wrk") => &[Noun::Worker],
+                // A machine or a worker goes by its name; a bare tail is an execution's more
+                // often than anything else's.
+                _ => &[Noun::Execution, Noun::Node, Noun::Worker],
             };
-            let id = resolve::id(asking, noun, &args.id)
-                .await
-                .map_err(|_| failure)?;
+            let Some(id) = first(asking, nouns, &args.id).await else {
+                return Err(failure);
+            };
             asking.client.get_json(&ask(&id)).await?
         }
         other => other?,
@@ -41,6 +44,17 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Why) -> Outcome<u8> {
         out::data_raw(&text_of(&asking.look.data, &body));
     }
     Ok(0)
+}
+
+/// The id of the first kind of thing of which one is meant.
+async fn first(asking: &Asking<'_>, nouns: &[Noun], typed: &str) -> Option<String> {
+    for noun in nouns {
+        // By name it is found, and by id it is asked for.
+        if let Ok((_, body)) = resolve::get(asking, *noun, typed).await {
+            return item::raw(&body, &["id", "execution_id", "run_id"]);
+        }
+    }
+    None
 }
 
 /// The answer for people.
@@ -57,7 +71,9 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
     let state = item::text(why, &["state", "status"]).unwrap_or_default();
     let reason = item::text(why, &["status_reason", "reason"]).unwrap_or_default();
     let mark = match item::text(why, &["kind"]).as_deref() {
-        Some("agent" | "node" | "instance") => agent_mark(&state),
+        Some("agent" | "instance") => agent_mark(&state),
+        Some("node") => node_mark(&state, why.get("flapping").is_some_and(|it| it == true)),
+        Some("worker") => worker_mark(&state, false),
         _ => execution_mark(&state, &reason),
     };
     let verdict =

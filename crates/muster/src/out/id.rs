@@ -53,7 +53,7 @@ impl Pattern {
             Pattern::Text(text) => (text.as_str(), ""),
             Pattern::Short(head, tail) => (head.as_str(), tail.as_str()),
         };
-        let head = ["exec_", "run_", "key_"]
+        let head = ["exec_", "run_", "key_", "node_", "wrk_"]
             .iter()
             .find_map(|noun| head.strip_prefix(noun))
             .unwrap_or(head);

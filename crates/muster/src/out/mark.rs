@@ -73,6 +73,32 @@ pub(crate) fn agent_mark(state: &str) -> Mark {
     }
 }
 
+/// The mark of a machine.
+pub(crate) fn node_mark(state: &str, flapping: bool) -> Mark {
+    match state {
+        _ if flapping => mark("≋", "flap", Colour::Yellow),
+        "online" => mark("●", "up", Colour::Plain),
+        "suspect" => mark("◐", "late", Colour::Yellow),
+        "connecting" => mark("◌", "wait", Colour::Dim),
+        "lost" => mark("✕", "lost", Colour::Red),
+        _ => Mark::UNKNOWN,
+    }
+}
+
+/// The mark of a worker. `well` says whether one that exited did so with 0.
+pub(crate) fn worker_mark(state: &str, well: bool) -> Mark {
+    match state {
+        "queued" => mark("○", "queue", Colour::Dim),
+        "starting" => mark("◌", "wait", Colour::Dim),
+        "running" => mark("●", "up", Colour::Plain),
+        "restarting" => Mark::ABSORBED,
+        "exited" if well => mark("✓", "ok", Colour::Green),
+        "exited" => mark("✕", "fail", Colour::Red),
+        "lost" => mark("✕", "lost", Colour::Red),
+        _ => Mark::UNKNOWN,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,5 +116,20 @@ mod tests {
         assert_eq!(shapes.len(), Status::ALL.len());
         assert_eq!(execution_mark("levitating", ""), Mark::UNKNOWN);
         assert_eq!(agent_mark("levitating"), Mark::UNKNOWN);
+        assert_eq!(node_mark("levitating", false), Mark::UNKNOWN);
+        assert_eq!(worker_mark("levitating", true), Mark::UNKNOWN);
+    }
+
+    #[test]
+    fn only_what_nobody_can_know_of_machines_and_workers_is_drawn_as_unknown() {
+        use muster_wire::fleet::{NodeState, WorkerState};
+        for state in NodeState::ALL {
+            let unknown = *state == NodeState::Unreachable;
+            assert_eq!(node_mark(state.word(), false) == Mark::UNKNOWN, unknown);
+        }
+        for state in WorkerState::ALL {
+            let unknown = *state == WorkerState::Unknown;
+            assert_eq!(worker_mark(state.word(), false) == Mark::UNKNOWN, unknown);
+        }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) mod tree;
 
 use std::io::{IsTerminal, Write};
 
-pub(crate) use mark::{Mark, agent_mark, execution_mark};
+pub(crate) use mark::{Mark, agent_mark, execution_mark, node_mark, worker_mark};
 pub(crate) use style::{Colour, ColourChoice, Style, clean, rows};
 
 /// How the two streams of this process look.
@@ -54,6 +54,11 @@ pub(crate) fn data_raw(text: &str) {
     write(std::io::stdout().lock(), text, "");
 }
 
+/// Writes bytes to stdout as they are.
+pub(crate) fn data_bytes(bytes: &[u8]) {
+    write_bytes(std::io::stdout().lock(), bytes, b"");
+}
+
 /// Writes a line of talk to stderr.
 pub(crate) fn talk(line: &str) {
     write(std::io::stderr().lock(), line, "\n");
@@ -64,10 +69,14 @@ pub(crate) fn talk_raw(text: &str) {
     write(std::io::stderr().lock(), text, "");
 }
 
-fn write(mut to: impl Write, text: &str, end: &str) {
+fn write(to: impl Write, text: &str, end: &str) {
+    write_bytes(to, text.as_bytes(), end.as_bytes());
+}
+
+fn write_bytes(mut to: impl Write, text: &[u8], end: &[u8]) {
     let done = to
-        .write_all(text.as_bytes())
-        .and_then(|()| to.write_all(end.as_bytes()))
+        .write_all(text)
+        .and_then(|()| to.write_all(end))
         .and_then(|()| to.flush());
     if done.is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
         std::process::exit(0);

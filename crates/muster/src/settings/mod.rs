@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn an_unknown_key_is_an_error_with_the_key_that_was_meant() {
         let (_dir, path) = file(
-            "[server]\nlisen = \"127.0.0.1:1\"\n[agents.billing]\nmax_concurent = 2\n[fleet]\nheartbeat = \"5s\"\n",
+            "[server]\nlisen = \"127.0.0.1:1\"\n[agents.billing]\nmax_concurent = 2\n[cluster]\nlease = \"5s\"\n",
         );
         let failure = Sources {
             file: path,
@@ -287,7 +287,7 @@ mod tests {
             "server.lisen is no key; did you mean server.listen?",
             "agents.billing.max_concurent is no key; did you mean agents.billing.max_concurrent?",
             "executions.sync_wate is no key; did you mean executions.sync_wait? (env MUSTER_EXECUTIONS__SYNC_WATE)",
-            "fleet.heartbeat is not in this build yet",
+            "cluster.lease is not in this build yet",
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }
