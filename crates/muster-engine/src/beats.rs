@@ -108,7 +108,8 @@ impl Engine {
         if facts.restart_until.is_some_and(|until| until <= now) {
             facts.restart_until = None;
         }
-        let orphaned = instance.orphans_at.is_some_and(|at| at <= now);
+        let doubt = self.fleet.doubt.is_some() && facts.goodbye_at.is_none();
+        let orphaned = !doubt && instance.orphans_at.is_some_and(|at| at <= now);
         let late = facts.late_after();
         let left = facts.gone.is_some() || facts.goodbye_at.is_some();
         let replaced = instance.replaced_at.filter(|at| !left && *at + late <= now);
@@ -156,6 +157,7 @@ impl Engine {
     /// Sets an instance's timer to the next moment at which its verdict can change by itself.
     pub(crate) fn rearm(&mut self, now: Timestamp, key: &InstanceKey) {
         let limits = self.liveness(&key.agent);
+        let doubt = self.fleet.doubt.as_ref().map(|doubt| doubt.until);
         let Some(instance) = self
             .agents
             .get_mut(&key.agent)
@@ -164,11 +166,16 @@ impl Engine {
             return;
         };
         let facts = &instance.facts;
+        // While we doubt ourselves, silence orphans nothing.
+        let doubt = doubt.filter(|_| facts.goodbye_at.is_none());
+        let orphans_at = instance
+            .orphans_at
+            .map(|at| doubt.map_or(at, |until| at.max(until)));
         let sign = facts.sign_at();
         // Each moment is one that `instance_due` handles, so that none is armed for ever: a past
         // one is looked at in this very step.
         let mut moments = [
-            instance.orphans_at,
+            orphans_at,
             facts.restart_until,
             None,
             None,
@@ -238,8 +245,17 @@ impl Engine {
             line.text = Some(verdict.evidence.into());
             lines.push(line);
         }
+        let silence_changed = lines.iter().any(|line| {
+            matches!(
+                line.kind,
+                EventKind::InstanceDegraded | EventKind::InstanceActive
+            )
+        });
         for line in lines {
             self.tell(line, out);
+        }
+        if silence_changed {
+            self.weigh_doubt(now, out);
         }
     }
 }

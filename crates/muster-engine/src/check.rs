@@ -25,6 +25,7 @@ impl Engine {
         self.check_approvals()?;
         self.check_children()?;
         self.check_circuits()?;
+        self.check_fleet()?;
         self.check_timers()
     }
 
@@ -387,7 +388,8 @@ impl Engine {
             .values()
             .filter(|e| e.armed.is_some())
             .count();
-        let all = instances + executions + self.places.len() + self.circuits.len();
+        let all =
+            instances + executions + self.places.len() + self.circuits.len() + self.fleet_timers();
         must!(
             all == self.timers.len(),
             "{all} timers armed, {} in the wheel",

@@ -11,6 +11,7 @@ use crate::circuits::Circuit;
 use crate::effect::{Count, Effects, ExecutionView, Notice, Reply, Write};
 use crate::event::{AttemptKey, Event, InstanceKey, Waiter};
 use crate::execution::{Execution, Phase};
+use crate::fleet::Fleet;
 use crate::joins::Unheard;
 use crate::limits::Limits;
 use crate::liveness::LivenessLimits;
@@ -77,6 +78,8 @@ pub struct Engine {
     pub(crate) store_full: bool,
     /// The last time in which nobody decided.
     pub(crate) outage: Outage,
+    /// Nodes, workers, placements.
+    pub(crate) fleet: Fleet,
 }
 
 /// The secret of an attempt: a keyed hash of its name, so that it needs no store to be known
@@ -211,6 +214,9 @@ impl Engine {
                 TimerKey::Instance(key) => self.instance_due(now, &key, out),
                 TimerKey::Place(waiter) => self.place_due(now, waiter, out),
                 TimerKey::Circuit(index) => self.circuit_due(now, index, out),
+                TimerKey::Node(id) => self.node_due(now, &id, out),
+                TimerKey::Worker(id) => self.worker_due(now, &id, out),
+                TimerKey::Doubt => self.doubt_due(now, out),
             }
         }
     }

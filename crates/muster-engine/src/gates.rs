@@ -65,7 +65,8 @@ impl Engine {
             return;
         };
         instance.probing = false;
-        let shared = behind_proxy || instance.shares_address;
+        // What cannot be reached behind an unreachable node says nothing about a process.
+        let shared = behind_proxy || instance.shares_address || instance.facts.node_away.is_some();
         let gone = match seen {
             Probe::Alive => {
                 instance.facts.probe_alive_at = Some(now);

@@ -51,6 +51,9 @@ pub struct InstanceFacts {
     pub forgiven_until: Timestamp,
     /// The supervised process it is.
     pub worker: Option<Arc<str>>,
+    /// Since when its node is unreachable, and the sentence: what cannot be reached there says
+    /// nothing about it.
+    pub node_away: Option<(Timestamp, Arc<str>)>,
     /// Where else it may be, by its own word or by where it registered from.
     pub candidates: Arc<[Arc<str>]>,
     /// Attempts in flight.
@@ -172,6 +175,17 @@ impl InstanceFacts {
             );
         }
         let sign = self.sign_at();
+        let gave_up = self.wait_ran_out_at.is_some_and(|at| at > sign);
+        if let Some((at, why)) = self.node_away.as_ref().filter(|(at, _)| *at > sign)
+            && !gave_up
+        {
+            let text = format!(
+                "{why} for {}: nobody knows whether it runs; last sign of life {} ago",
+                age(*at),
+                age(sign)
+            );
+            return says(InstanceState::Degraded, *at, text);
+        }
         if let Some((at, error)) = &self.probe_failed
             && *at > sign
         {
@@ -243,7 +257,7 @@ impl InstanceFacts {
     }
 }
 
-fn seconds(wait: Duration) -> String {
+pub(crate) fn seconds(wait: Duration) -> String {
     if wait < Duration::from_secs(10) {
         format!("{:.1} s", wait.as_secs_f64())
     } else if wait < Duration::from_secs(120) {
@@ -289,6 +303,7 @@ mod tests {
             gone: None,
             forgiven_until: Timestamp(0),
             worker: None,
+            node_away: None,
             candidates: Arc::default(),
             in_flight: 0,
         }
@@ -396,6 +411,19 @@ mod tests {
                     f.dial_failing_since = Some(Timestamp(95 * S));
                     f.dial_failed = Some((Timestamp(101 * S), "refused".into()))
                 },
+                InstanceState::Active,
+            ),
+            (
+                "its node is unreachable, and so is its address",
+                |f| {
+                    f.node_away = Some((Timestamp(101 * S), "its node is unreachable".into()));
+                    f.probe_failed = Some((Timestamp(101 * S), "refused".into()))
+                },
+                InstanceState::Degraded,
+            ),
+            (
+                "its node is unreachable, and it beats itself",
+                |f| f.node_away = Some((Timestamp(99 * S), "its node is unreachable".into())),
                 InstanceState::Active,
             ),
             (

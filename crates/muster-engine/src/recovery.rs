@@ -88,6 +88,7 @@ impl Engine {
             drain_ended: false,
             outage: Outage::default(),
             store_full: false,
+            fleet: crate::fleet::Fleet::default(),
             limits,
         };
         // Nobody decided between the last event and now: that time counts for nobody. Where the
@@ -155,6 +156,7 @@ impl Engine {
         }
         engine.let_parents_go_on(now, out);
         engine.start_circuits(now);
+        engine.restore_fleet(now, away, snapshot.fleet, out);
         for id in &ids {
             engine.dial_gates(now, id, out);
             engine.end_absorbed_when_down(now, id, out);
@@ -263,6 +265,7 @@ impl Engine {
             // Only silence is forgiven; goodbyes and exits are facts and stay.
             forgiven_until: now + limits.restart_grace.max(FORGIVEN_LEAST),
             worker: row.worker,
+            node_away: None,
             candidates: Arc::default(),
             in_flight: 0,
         };

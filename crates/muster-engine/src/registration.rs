@@ -69,6 +69,9 @@ impl Engine {
                 pending_tags,
             },
         ));
+        if let Some(worker) = &registration.worker {
+            self.link_agent(worker, &id, out);
+        }
         self.take_address(now, &registration, out);
         self.renew_instance(now, &registration, out);
         self.tell_directory(&id, out);
@@ -304,6 +307,7 @@ fn new_instance(now: Timestamp, registration: &Registration) -> Instance {
             gone: None,
             forgiven_until: Timestamp::ZERO,
             worker: registration.worker.clone(),
+            node_away: None,
             candidates: Arc::default(),
             in_flight: 0,
         },

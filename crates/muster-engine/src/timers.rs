@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use muster_wire::{ExecutionId, Timestamp};
+use muster_wire::{ExecutionId, NodeId, Timestamp, WorkerId};
 
 use crate::event::{InstanceKey, Waiter};
 
@@ -20,6 +20,12 @@ pub(crate) enum TimerKey {
     Place(Waiter),
     /// The circuit of an LLM endpoint: its next check.
     Circuit(usize),
+    /// A node: silence, recovery, loss.
+    Node(NodeId),
+    /// A worker: a start, a release, a place, a binding.
+    Worker(WorkerId),
+    /// The doubt about ourselves.
+    Doubt,
 }
 
 /// The wheel.

@@ -48,7 +48,7 @@ impl Default for FleetLimits {
             queue_capacity: 10_000,
             nodes_max: 10_000,
             workers_max: 200_000,
-            doubt_least: 5,
+            doubt_least: 4,
             doubt_max: Duration::from_secs(15 * 60),
         }
     }
