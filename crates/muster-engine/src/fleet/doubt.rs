@@ -7,7 +7,7 @@ use muster_wire::Timestamp;
 
 use super::{FleetReply, Line, reply};
 use crate::agent::Instance;
-use crate::effect::{Effects, Reply};
+use crate::effect::Effects;
 use crate::engine::Engine;
 use crate::event::{InstanceKey, Waiter};
 use crate::row::EventKind;
@@ -203,6 +203,6 @@ impl Engine {
         }
         let text = format!("{by} ended the doubt about ourselves");
         self.end_doubt(now, text, out);
-        out.replies.push((waiter, Reply::Done));
+        reply(waiter, FleetReply::Taken, out);
     }
 }

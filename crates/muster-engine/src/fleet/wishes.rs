@@ -8,7 +8,7 @@ use muster_wire::{NodeId, Timestamp, WorkerId};
 
 use super::row::{FleetWrite, Pin, Wished};
 use super::{FleetReply, FleetSend, Line, reply, send};
-use crate::effect::{Effects, Reply, Write};
+use crate::effect::{Effects, Write};
 use crate::engine::Engine;
 use crate::event::Waiter;
 use crate::row::EventKind;
@@ -293,7 +293,7 @@ impl Engine {
         // Last, so that its history goes with it.
         out.writes
             .push(Write::Fleet(FleetWrite::DeleteNode(id.clone())));
-        out.replies.push((waiter, Reply::Done));
+        reply(waiter, FleetReply::Taken, out);
         self.weigh_doubt(now, out);
         self.weigh_capacity(now, out);
     }
