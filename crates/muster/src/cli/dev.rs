@@ -20,6 +20,9 @@ pub(crate) struct Dev {
     /// Configuration file.
     #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// Leaves the workers of the local node running at the end; the next start finds them.
+    #[arg(long)]
+    pub(crate) keep_workers: bool,
     /// A command that runs your agent.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,

@@ -3,6 +3,7 @@
 
 pub(crate) mod example;
 mod lines;
+mod node;
 mod registers;
 mod remains;
 mod supervise;
@@ -26,8 +27,9 @@ use crate::cli::Dev;
 use crate::client::Client;
 use crate::commands::server::{Stop, doubts, raise_file_limit, runtime, start, start_logging};
 use crate::failure::{Failure, Outcome};
-use crate::out::{self, Colour, Look, Style, agent_mark, clean, execution_mark, span};
+use crate::out::{self, Colour, Look, Style, agent_mark, clean, execution_mark, node_mark, span};
 use crate::settings::Sources;
+use node::LocalNode;
 use remains::Note;
 use supervise::Supervised;
 use watch::Watch;
@@ -201,8 +203,15 @@ impl Session {
         let mut looked = own;
         let mut telling = std::pin::pin!(self.tell_story(own, &worker, registrations, pids));
         let mut told = false;
+        let mut local = None;
+        let mut joining = Box::pin(self.start_node());
+        let mut joined = false;
         let ended = loop {
             tokio::select! {
+                node = &mut joining, if !joined => {
+                    joined = true;
+                    local = node;
+                }
                 ended = &mut supervising => break Some(ended),
                 story = &mut telling, if !told => {
                     told = true;
@@ -217,8 +226,13 @@ impl Session {
                 }
             }
         };
+        drop(joining);
         let leaving = async {
             ending.cancel();
+            // While the plane still hears how its workers end.
+            if let Some(local) = local {
+                local.end(self.args.keep_workers).await;
+            }
             let ended = match ended {
                 Some(ended) => ended,
                 None => (&mut supervising).await,
@@ -238,6 +252,38 @@ impl Session {
                 // Dropping the child kills its group.
                 let _ = supervising.await;
                 Ok(130)
+            }
+        }
+    }
+
+    /// Starts the local node and says that it is there. Everything else works without it.
+    async fn start_node(&self) -> Option<LocalNode> {
+        let joining = async {
+            let (mut node, client) = LocalNode::start(&self.address, &self.args.data).await?;
+            match node.online(&client).await {
+                Ok(()) => Ok(node),
+                Err(failure) => {
+                    node.end(self.args.keep_workers).await;
+                    Err(failure)
+                }
+            }
+        };
+        match joining.await {
+            Ok(node) => {
+                let style = &self.look.data;
+                let mark = node_mark("online", false);
+                out::data(&style.words(&format!(
+                    "  node   {:8} {} {}     {} slots",
+                    node::NAME,
+                    mark.painted(style),
+                    style.paint(mark.colour, "online"),
+                    node::SLOTS,
+                )));
+                Some(node)
+            }
+            Err(failure) => {
+                failure.print(&self.look.errors, false);
+                None
             }
         }
     }
