@@ -9,6 +9,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness.agent import Agent  # noqa: E402
+from harness.command import Cli  # noqa: E402
+from harness.node import Node  # noqa: E402
 from harness.plain_agent import PlainAgent  # noqa: E402
 from harness.plane import Plane  # noqa: E402
 
@@ -21,6 +23,9 @@ class World:
         self.planes = []
         self.agents = []
         self.plain = []
+        self.nodes = []
+        # Whatever else must be closed: proxies, terminals, scripted nodes.
+        self.others = []
 
     def plane(self, start=True, **settings):
         """A plane. Settings are named as in the configuration, with `__` for the dot."""
@@ -39,7 +44,27 @@ class World:
         self.plain.append(agent)
         return agent.start() if start else agent
 
+    def cli(self, plane):
+        """Commands as the plane's owner."""
+        return Cli(plane, self.folder)
+
+    def node(self, cli, name, start=True, **options):
+        """A machine that has joined."""
+        node = Node(cli, self.folder, name, **options)
+        self.nodes.append(node)
+        node.enroll()
+        return node.start() if start else node
+
+    def also(self, thing):
+        """Closes it at the end."""
+        self.others.append(thing)
+        return thing
+
     def close(self):
+        for thing in self.others:
+            thing.close()
+        for node in self.nodes:
+            node.close()
         for agent in self.agents:
             agent.close()
         for agent in self.plain:
@@ -55,11 +80,15 @@ class World:
         for plane in self.planes:
             for child in plane.past:
                 wrong += [f"plane: {line}" for line in child.lines if "panicked at" in line]
+        for node in self.nodes:
+            for child in node.past:
+                wrong += [f"{child.name}: {line}" for line in child.lines if "panicked at" in line]
         assert not wrong, "error lines that no test provoked:\n" + "\n".join(wrong[:40])
 
     def output(self):
         children = [child for plane in self.planes for child in plane.past]
         children += [child for agent in self.agents for child in agent.past]
+        children += [child for node in self.nodes for child in node.past]
         return "\n".join(child.output() for child in children)
 
 
