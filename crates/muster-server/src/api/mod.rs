@@ -23,7 +23,7 @@ mod events;
 mod execute;
 mod execution_events;
 pub(crate) mod executions;
-mod fleet;
+pub(crate) mod fleet;
 mod health;
 mod hold;
 mod keys;

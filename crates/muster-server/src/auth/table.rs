@@ -62,6 +62,7 @@ pub const RULES: &[Rule] = &[
     // Nodes, with their own tokens: the handlers ask for them.
     rule("GET", "/v1/node/ws", Nothing),
     rule("GET", "/v1/node/tunnel/ws", Nothing),
+    rule("GET", "/v1/node/terminal/ws", Nothing),
     // The fleet.
     rule("GET", "/api/v1/fleet", Read),
     rule("GET", "/api/v1/fleet/drift", Read),
@@ -82,6 +83,14 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/fleet/workers/{worker}", Read),
     rule("GET", "/api/v1/fleet/workers/{worker}/history", Read),
     rule("POST", "/api/v1/fleet/workers/{worker}/release", Operate),
+    rule("GET", "/api/v1/fleet/workers/{worker}/output", Operate),
+    // A key of a person in a header, or their ticket: the handler asks for one of them.
+    rule("GET", "/api/v1/fleet/workers/{worker}/terminal", Nothing),
+    rule(
+        "POST",
+        "/api/v1/fleet/workers/{worker}/terminal/ticket",
+        Operate,
+    ),
     // A person's decisions.
     rule("GET", "/api/v1/hold", Read),
     rule("POST", "/api/v1/hold", Operate),

@@ -7,6 +7,7 @@ pub(crate) mod links;
 pub(crate) mod notices;
 pub(crate) mod routes;
 pub(crate) mod session;
+pub(crate) mod terminal;
 pub(crate) mod tunnel;
 pub(crate) mod worker;
 
@@ -25,6 +26,8 @@ pub struct Fleet {
     pub(crate) routes: routes::Routes,
     /// Connections to workers that are on their way.
     pub(crate) tunnels: tunnel::Tunnels,
+    /// Terminals, and who sits before them.
+    pub(crate) terminals: terminal::Terminals,
 }
 
 /// Carries what the engine decided to nodes. What needs the store is done elsewhere.

@@ -6,6 +6,7 @@ mod release;
 mod show;
 mod sockets;
 mod summary;
+mod terminal;
 mod why;
 mod workers;
 
@@ -15,6 +16,7 @@ use muster_engine::{Event, Reply};
 use muster_wire::fleet::NodeKind;
 use utoipa_axum::router::OpenApiRouter;
 
+pub(crate) use super::keys::audit;
 use super::problem::Problem;
 use crate::app::App;
 pub(crate) use why::explain;
@@ -30,6 +32,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(placement::routes())
         .merge(workers::routes())
         .merge(release::routes())
+        .merge(terminal::routes())
 }
 
 /// Asks the engine about the fleet.

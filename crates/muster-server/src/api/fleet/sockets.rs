@@ -12,12 +12,13 @@ use utoipa_axum::routes;
 
 use crate::api::problem::Problem;
 use crate::app::App;
-use crate::fleet::{door, session};
+use crate::fleet::{door, session, terminal as terminals};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(control))
         .routes(routes!(tunnel))
+        .routes(routes!(terminal))
 }
 
 /// The largest message of a tunnel.
@@ -81,5 +82,27 @@ async fn tunnel(
         .max_frame_size(TUNNEL_MESSAGE_MAX);
     Ok(handshake.on_upgrade(move |socket| async move {
         app.fleet.tunnels.arrived(&node, &id, socket);
+    }))
+}
+
+/// The terminal socket of a node
+///
+/// JSON text frames, apart from the control socket.
+#[utoipa::path(get, path = "/v1/node/terminal/ws", tag = "nodes",
+    responses((status = 101, description = "The socket is open"),
+              (status = 401, description = "No token, or one that is not known")))]
+async fn terminal(
+    State(app): State<App>,
+    headers: HeaderMap,
+    handshake: Upgrade,
+) -> Result<Response, Problem> {
+    let node = door::node_of(&app, &headers)?;
+    let handshake = upgrade(handshake)?
+        .max_message_size(terminals::FRAME_MAX)
+        .max_frame_size(terminals::FRAME_MAX);
+    let alive = app.tasks.token();
+    Ok(handshake.on_upgrade(move |socket| async move {
+        terminals::serve_lane(app, node, socket).await;
+        drop(alive);
     }))
 }

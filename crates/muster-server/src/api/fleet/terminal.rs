@@ -1,0 +1,223 @@
+//! Watching and driving a worker's terminal, and the last output of one.
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::response::Response;
+use muster_engine::fleet::WorkerRow;
+use muster_wire::Category;
+use muster_wire::fleet::{NodeKind, WorkerIo, WorkerState};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::workers::{Found, find};
+use super::{conflict, show};
+use crate::api::body::{PathText, Query};
+use crate::api::caller::Caller;
+use crate::api::problem::Problem;
+use crate::app::App;
+use crate::auth::Need;
+use crate::fleet::terminal::{Viewer, last_output, serve_viewer};
+
+/// The largest frame of a viewer: a paste, as base64.
+const FRAME_MAX: usize = 256 * 1024;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(ticket))
+        .routes(routes!(terminal))
+        .routes(routes!(output))
+}
+
+/// A one-use ticket for a worker's terminal
+///
+/// For whoever cannot set a header on a WebSocket. Good for 60 s, once, for this worker.
+#[utoipa::path(post, path = "/api/v1/fleet/workers/{worker}/terminal/ticket", tag = "fleet",
+    params(("worker" = String, Path, description = "Id, or the name of a living one")),
+    responses((status = 200, description = "{ticket, expires_at, url}", body = serde_json::Value),
+              (status = 404, description = "No such worker")))]
+async fn ticket(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(worker): PathText,
+) -> Result<Json<Value>, Problem> {
+    let found = find(&app, &worker).await?;
+    let tickets = &app.fleet.terminals.tickets;
+    let issued = tickets.issue(found.id(), &caller.principal, app.clock.now());
+    let (ticket, until) = issued.ok_or_else(|| {
+        Problem::new(Category::Overloaded, "too many tickets are open").retry_after(5)
+    })?;
+    let url = format!(
+        "/api/v1/fleet/workers/{}/terminal?ticket={ticket}",
+        found.id()
+    );
+    Ok(Json(
+        json!({"ticket": ticket, "expires_at": until.rfc3339(), "url": url}),
+    ))
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Admission {
+    ticket: Option<String>,
+}
+
+/// A worker's terminal
+///
+/// A WebSocket with JSON text frames, described in docs/fleet-api.md. Needs a key with the scope
+/// operate in a header, or a one-use ticket.
+#[utoipa::path(get, path = "/api/v1/fleet/workers/{worker}/terminal", tag = "fleet",
+    params(("worker" = String, Path, description = "Id, or the name of a living one"),
+           ("ticket" = Option<String>, Query)),
+    responses((status = 101, description = "The terminal"),
+              (status = 401, description = "Neither key nor ticket"),
+              (status = 404, description = "No such worker"),
+              (status = 409, description = "It does not run")))]
+async fn terminal(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(worker): PathText,
+    Query(admission): Query<Admission>,
+    handshake: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let by_ticket = admission.ticket.as_deref();
+    if by_ticket.is_none() && !caller.may(Need::Operate) {
+        return Err(unauthenticated());
+    }
+    let found = match find(&app, &worker).await {
+        // Who shows nothing that is good learns nothing of what there is.
+        Err(_) if !caller.may(Need::Operate) => return Err(unauthenticated()),
+        found => found?,
+    };
+    let principal = match by_ticket {
+        None => caller.principal.clone(),
+        Some(ticket) => {
+            let tickets = &app.fleet.terminals.tickets;
+            let redeemed = tickets.redeem(ticket, found.id(), app.clock.now());
+            redeemed.ok_or_else(unauthenticated)?
+        }
+    };
+    let (node, node_name) = place(&found)?;
+    let viewer = Viewer {
+        worker: found.id().clone(),
+        agent: agent_at_node(&app, found.row()),
+        node,
+        node_name,
+        principal,
+    };
+    let handshake = handshake.map_err(|_| Problem::validation("this route speaks WebSocket"))?;
+    let alive = (
+        app.tasks.token(),
+        app.meters.reading(crate::meters::Stream::Socket),
+    );
+    Ok(handshake
+        .max_message_size(FRAME_MAX)
+        .max_frame_size(FRAME_MAX)
+        .on_upgrade(move |socket| async move {
+            serve_viewer(app, viewer, socket).await;
+            drop(alive);
+        }))
+}
+
+fn unauthenticated() -> Problem {
+    Problem::new(
+        Category::Unauthenticated,
+        "this needs a key with the scope operate, on loopback too, or a ticket that is good",
+    )
+}
+
+/// Where a worker runs.
+fn place(found: &Found) -> Result<(muster_wire::NodeId, Arc<str>), Problem> {
+    let row = found.row();
+    if let (Found::Past(_), _) | (_, Some(_)) = (found, row.ended) {
+        let problem = conflict(format!(
+            "{} has ended: there is no terminal any more",
+            row.name
+        ));
+        let exit = row.exit.as_ref().map_or(Value::Null, show::exit);
+        return Err(problem.details(json!({"exit": exit})));
+    }
+    let name = match found {
+        Found::Held(view) => view.node_name.clone(),
+        Found::Past(_) => None,
+    };
+    match &row.node {
+        Some(node) if row.state != WorkerState::Queued => Ok((
+            node.clone(),
+            name.unwrap_or_else(|| Arc::from(node.as_str())),
+        )),
+        _ => Err(conflict(format!("{} waits for a place", row.name))),
+    }
+}
+
+/// What its node knows a worker by.
+fn agent_at_node(app: &App, row: &WorkerRow) -> Arc<str> {
+    let link = row
+        .node
+        .as_ref()
+        .and_then(|node| app.fleet.links.of(node.as_str()));
+    match link {
+        Some(link) if link.kind == NodeKind::Relay => row.name.clone(),
+        _ => Arc::from(row.id.as_str()),
+    }
+}
+
+/// The last output of a worker
+///
+/// Of one that runs the screen, as its node would paint it; of one that ended the end of its
+/// output.
+#[utoipa::path(get, path = "/api/v1/fleet/workers/{worker}/output", tag = "fleet",
+    params(("worker" = String, Path, description = "Id, or the name of a living one")),
+    responses((status = 200, description = "{worker, source, text, …}", body = serde_json::Value),
+              (status = 404, description = "No such worker"),
+              (status = 503, description = "Its node cannot be asked now")))]
+async fn output(
+    State(app): State<App>,
+    PathText(worker): PathText,
+) -> Result<Json<Value>, Problem> {
+    let found = find(&app, &worker).await?;
+    let row = found.row();
+    let Ok((node, _)) = place(&found) else {
+        let output = row.exit.as_ref().map(|exit| exit.output.clone());
+        return Ok(Json(json!({
+            "worker": row.id, "source": "exit", "text": output,
+            "at": show::time(row.exit.as_ref().and_then(|exit| exit.at)),
+        })));
+    };
+    let snapshot = last_output(&app, &node, &agent_at_node(&app, row)).await;
+    let snapshot = snapshot.map_err(|(code, message)| {
+        let category = match code.as_str() {
+            "agent_not_found" | "agent_exited" => Category::Conflict,
+            _ => Category::NodeUnreachable,
+        };
+        let problem = Problem::new(category, format!("{}: {message}", row.name));
+        if problem.status == http::StatusCode::SERVICE_UNAVAILABLE {
+            problem.retry_after(5)
+        } else {
+            problem
+        }
+    })?;
+    let text = match row.io {
+        Some(WorkerIo::Pipes) => snapshot.screen.clone(),
+        _ => {
+            let mut screen = vt100::Parser::new(size(snapshot.rows), size(snapshot.cols), 0);
+            screen.process(snapshot.screen.as_bytes());
+            screen.screen().contents()
+        }
+    };
+    Ok(Json(json!({
+        "worker": row.id, "source": "screen", "text": text, "screen": snapshot.screen,
+        "rows": snapshot.rows, "cols": snapshot.cols, "offset": snapshot.offset,
+        "at": app.clock.now().rfc3339(),
+    })))
+}
+
+fn size(n: u16) -> NonZeroU16 {
+    NonZeroU16::new(n.min(1_000)).unwrap_or(NonZeroU16::MIN)
+}

@@ -1,0 +1,393 @@
+//! A person before a worker's terminal: paints, passes on what they type while they drive, and
+//! says why it ends. Their session at the node is opened anew when they begin or cease to drive,
+//! when output was lost, and when the node was away; each time the screen is painted again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use muster_wire::fleet::terminal::{TerminalCommand, TerminalMode};
+use muster_wire::fleet::viewer::{ViewerCommand, ViewerNews};
+use muster_wire::{NodeId, WorkerId};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+
+use super::feed::{Feed, Item};
+use super::filter::Filter;
+use super::lane::Lane;
+use super::room::{DrivenBy, Seat};
+use crate::app::App;
+
+const PING_EVERY: Duration = Duration::from_secs(15);
+/// Without a pong for so long the viewer is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(45);
+/// A viewer that takes nothing for so long is gone.
+const WRITE_MAX: Duration = Duration::from_secs(10);
+/// How long a node that is away is waited for.
+const AWAY_MAX: Duration = Duration::from_secs(60);
+/// How soon the screen is painted anew after output was lost.
+const REPAINT_AFTER: Duration = Duration::from_millis(250);
+/// The largest piece of input.
+const INPUT_MAX: usize = 64 * 1024;
+
+/// Who watches what.
+pub(crate) struct Viewer {
+    /// The worker.
+    pub(crate) worker: WorkerId,
+    /// What its node knows it by: its id, or its name at a broker.
+    pub(crate) agent: Arc<str>,
+    /// Its node.
+    pub(crate) node: NodeId,
+    /// The node's name, for people.
+    pub(crate) node_name: Arc<str>,
+    /// Who watches.
+    pub(crate) principal: Arc<str>,
+}
+
+/// Why it ended: a word and a sentence; `None` when nobody is there to be told.
+type Ended = Option<(String, String)>;
+
+/// Serves a viewer until they, the worker or its node leave.
+pub(crate) async fn serve(app: App, viewer: Viewer, mut socket: WebSocket) {
+    let mut session = Session {
+        seat: Seat::take(&app.fleet, &viewer.worker, viewer.principal.clone()),
+        app: &app,
+        viewer: &viewer,
+        feed: Arc::default(),
+        filter: Filter::default(),
+        socket: &mut socket,
+        heard: Instant::now(),
+    };
+    let ended = session.run().await;
+    drop(session);
+    if let Some((code, message)) = ended {
+        let closed = ViewerNews::Closed { code, message };
+        if say(&mut socket, &closed).await.is_ok() {
+            let frame = CloseFrame {
+                code: close_code::NORMAL,
+                reason: Utf8Bytes::from_static("the session is over"),
+            };
+            let _ = timeout(
+                Duration::from_secs(2),
+                socket.send(Message::Close(Some(frame))),
+            )
+            .await;
+        }
+    }
+}
+
+async fn say(socket: &mut WebSocket, news: &ViewerNews) -> Result<(), ()> {
+    let text = serde_json::to_string(news).unwrap_or_default();
+    match timeout(WRITE_MAX, socket.send(Message::Text(text.into()))).await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(()),
+    }
+}
+
+struct Session<'a> {
+    app: &'a App,
+    viewer: &'a Viewer,
+    seat: Seat,
+    feed: Arc<Feed>,
+    filter: Filter,
+    socket: &'a mut WebSocket,
+    heard: Instant,
+}
+
+/// What comes after a session at the node.
+enum Next {
+    /// Another one.
+    Reopen,
+    /// The node's socket is gone.
+    Away,
+    /// Nothing.
+    End(Ended),
+}
+
+impl Session<'_> {
+    async fn run(&mut self) -> Ended {
+        loop {
+            let lane = match self.lane().await {
+                Ok(lane) => lane,
+                Err(ended) => return ended,
+            };
+            let id = muster_wire::mint("term");
+            let mode = if self.seat.drives() {
+                TerminalMode::Drive
+            } else {
+                TerminalMode::View
+            };
+            lane.open(&id, &self.viewer.agent, mode, self.feed.clone());
+            let next = self.watch(&lane, &id, mode).await;
+            lane.end(&id);
+            match next {
+                Next::Reopen => {}
+                Next::Away => {
+                    let message = format!(
+                        "the terminal socket of {} is gone; it is waited for",
+                        self.viewer.node_name
+                    );
+                    let error = ViewerNews::Error {
+                        code: "node_away".into(),
+                        message,
+                    };
+                    if say(self.socket, &error).await.is_err() {
+                        return None;
+                    }
+                }
+                Next::End(ended) => return ended,
+            }
+        }
+    }
+
+    /// The node's socket; waits for one that is away.
+    async fn lane(&mut self) -> Result<Arc<Lane>, Ended> {
+        let mut opened = self.app.fleet.terminals.opened.subscribe();
+        let until = Instant::now() + AWAY_MAX;
+        loop {
+            if let Some(lane) = self.app.fleet.terminals.lane(&self.viewer.node) {
+                return Ok(lane);
+            }
+            tokio::select! {
+                _ = opened.changed() => {}
+                () = tokio::time::sleep_until(until) => {
+                    let node = &self.viewer.node_name;
+                    let link = match self.app.fleet.links.of(self.viewer.node.as_str()) {
+                        Some(_) => "its link is open, its terminal socket is not",
+                        None => "it has no link to the plane",
+                    };
+                    let message = format!("{node} was waited for {AWAY_MAX:?}: {link}");
+                    return Err(Some(("node_unreachable".into(), message)));
+                }
+                () = self.app.stop.cancelled() => return Err(leaving()),
+                command = self.socket.recv() => match self.heard(command) {
+                    Ok(None) => {}
+                    Ok(Some(command)) => self.wish(command, None).await?,
+                    Err(()) => return Err(None),
+                },
+            }
+        }
+    }
+
+    /// One session at the node.
+    async fn watch(&mut self, lane: &Lane, id: &str, mode: TerminalMode) -> Next {
+        let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut repaint: Option<Instant> = None;
+        loop {
+            let far = Instant::now() + Duration::from_secs(3600);
+            tokio::select! {
+                biased;
+                () = self.app.stop.cancelled() => return Next::End(leaving()),
+                () = self.seat.changed() => {
+                    if self.tell_seating().await.is_err() {
+                        return Next::End(None);
+                    }
+                    if self.seat.drives() != (mode == TerminalMode::Drive) {
+                        return Next::Reopen;
+                    }
+                }
+                () = lane.closed() => return Next::Away,
+                command = self.socket.recv() => match self.heard(command) {
+                    Ok(None) => {}
+                    Ok(Some(command)) => {
+                        if let Err(ended) = self.wish(command, Some((lane, id))).await {
+                            return Next::End(ended);
+                        }
+                    }
+                    Err(()) => return Next::End(None),
+                },
+                _ = ping.tick() => {
+                    if self.heard.elapsed() > SILENCE_MAX {
+                        return Next::End(None);
+                    }
+                    let ping = Message::Ping(bytes::Bytes::new());
+                    if !matches!(timeout(WRITE_MAX, self.socket.send(ping)).await, Ok(Ok(()))) {
+                        return Next::End(None);
+                    }
+                }
+                () = tokio::time::sleep_until(repaint.unwrap_or(far)), if repaint.is_some() => {
+                    return Next::Reopen;
+                }
+                item = self.feed.next() => {
+                    if matches!(item, Item::Output { dropped: 1.., .. }) {
+                        repaint.get_or_insert(Instant::now() + REPAINT_AFTER);
+                    }
+                    match self.show(item).await {
+                        Ok(()) => {}
+                        Err(ended) => return Next::End(ended),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A message of the viewer; `Err` when they left.
+    fn heard(
+        &mut self,
+        message: Option<Result<Message, axum::Error>>,
+    ) -> Result<Option<ViewerCommand>, ()> {
+        self.heard = Instant::now();
+        match message {
+            Some(Ok(Message::Text(text))) => Ok(Some(
+                serde_json::from_str(&text).unwrap_or(ViewerCommand::Other),
+            )),
+            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(()),
+            Some(Ok(_)) => Ok(None),
+        }
+    }
+
+    /// Does what the viewer wants. `Err` when the session is over.
+    async fn wish(
+        &mut self,
+        command: ViewerCommand,
+        at: Option<(&Lane, &str)>,
+    ) -> Result<(), Ended> {
+        let refused = match command {
+            ViewerCommand::Input { data_base64 } => self.type_in(data_base64, at),
+            ViewerCommand::Resize { rows, cols } => {
+                // The terminal follows its driver's window; the others see what there is.
+                if let Some((lane, id)) = at.filter(|_| self.seat.drives()) {
+                    lane.command(TerminalCommand::Resize {
+                        session_id: id.to_owned(),
+                        rows: rows.clamp(1, 1_000),
+                        cols: cols.clamp(1, 1_000),
+                    });
+                }
+                Ok(())
+            }
+            ViewerCommand::Drive { take } => self.drive(take).await,
+            ViewerCommand::Watch {} => {
+                if self.seat.watch() {
+                    self.told(None, false).await;
+                }
+                Ok(())
+            }
+            ViewerCommand::Other => Err(("invalid_message", "this frame is not known".to_owned())),
+        };
+        if let Err((code, message)) = refused {
+            let code = code.to_owned();
+            let error = ViewerNews::Error { code, message };
+            say(self.socket, &error).await.map_err(|()| None)?;
+        }
+        Ok(())
+    }
+
+    fn type_in(
+        &self,
+        data_base64: String,
+        at: Option<(&Lane, &str)>,
+    ) -> Result<(), (&'static str, String)> {
+        if !self.seat.drives() {
+            let text = "you watch; ask for the keyboard with terminal.drive";
+            return Err(("not_driving", text.into()));
+        }
+        if data_base64.len() > INPUT_MAX / 3 * 4 + 4 || STANDARD.decode(&data_base64).is_err() {
+            let text = format!("input is base64 of at most {INPUT_MAX} bytes");
+            return Err(("invalid_input", text));
+        }
+        let Some((lane, id)) = at else {
+            let text = format!("{} is away: nothing was typed", self.viewer.node_name);
+            return Err(("node_away", text));
+        };
+        lane.command(TerminalCommand::Input {
+            session_id: id.to_owned(),
+            data_base64,
+        });
+        Ok(())
+    }
+
+    async fn drive(&mut self, take: bool) -> Result<(), (&'static str, String)> {
+        let (drove, before) = (self.seat.drives(), self.seat.driver());
+        if let Err(DrivenBy(driver)) = self.seat.drive(take) {
+            let text = format!("{driver} drives, and was told that you ask; take it to force it");
+            return Err(("driven_by_another", text));
+        }
+        if !drove {
+            let principal = self.viewer.principal.clone();
+            self.told(Some(principal), before.is_some()).await;
+        }
+        Ok(())
+    }
+
+    /// Writes who took or gave back the keyboard into the audit log and the event stream.
+    async fn told(&mut self, driver: Option<Arc<str>>, took: bool) {
+        let action = match (&driver, took) {
+            (Some(_), false) => "worker.driven",
+            (Some(_), true) => "worker.driver_taken",
+            (None, _) => "worker.undriven",
+        };
+        let (now, by) = (self.app.clock.now(), self.viewer.principal.clone());
+        let object = self.viewer.worker.to_string();
+        let written = self
+            .app
+            .blocking(move |stores| {
+                crate::api::fleet::audit(stores, now, &by, action, &object, String::new())
+            })
+            .await;
+        if written.is_err() {
+            tracing::warn!(worker.id = %self.viewer.worker, "who drives could not be written into the audit log");
+        }
+    }
+
+    async fn tell_seating(&mut self) -> Result<(), ()> {
+        let seating = self.seat.seating();
+        let news = ViewerNews::Driver {
+            driving: self.seat.drives(),
+            driver: seating.driver.map(|(_, name)| name.to_string()),
+            viewers: seating.viewers,
+            why: seating.why.map(|why| why.to_string()),
+        };
+        say(self.socket, &news).await
+    }
+
+    async fn show(&mut self, item: Item) -> Result<(), Ended> {
+        let news = match item {
+            Item::Ready {
+                screen,
+                rows,
+                cols,
+                offset,
+            } => {
+                self.filter = Filter::default();
+                let screen = self.filter.pass(&String::from_utf8_lossy(&screen));
+                self.filter = Filter::default();
+                let ready = ViewerNews::Ready {
+                    screen: STANDARD.encode(screen),
+                    rows,
+                    cols,
+                    offset,
+                };
+                say(self.socket, &ready).await.map_err(|()| None)?;
+                return self.tell_seating().await.map_err(|()| None);
+            }
+            Item::Output {
+                chunk,
+                offset,
+                dropped,
+            } => {
+                if dropped > 0 {
+                    // A sequence that was cut by the gap is never completed.
+                    self.filter = Filter::default();
+                }
+                ViewerNews::Output {
+                    chunk: self.filter.pass(&chunk),
+                    offset,
+                    dropped,
+                }
+            }
+            Item::InputAck(bytes_written) => ViewerNews::InputAck { bytes_written },
+            Item::Error { code, message } => ViewerNews::Error { code, message },
+            Item::Closed { code, message } => return Err(Some((code, message))),
+        };
+        say(self.socket, &news).await.map_err(|()| None)
+    }
+}
+
+fn leaving() -> Ended {
+    Some((
+        "going_away".into(),
+        "the control plane is shutting down".into(),
+    ))
+}
