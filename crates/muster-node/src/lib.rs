@@ -4,17 +4,22 @@
 mod actions;
 mod address;
 pub mod attachment;
+mod backoff;
 pub mod daemon;
 mod dial;
 pub mod enroll;
 pub mod holder;
 pub mod identity;
 mod link;
+mod record;
+mod ring;
+mod screen;
 pub mod settings;
 pub mod state;
 pub mod status;
 pub mod supervise;
 mod terminal;
+mod tree;
 mod tunnel;
 
 pub use address::{AddressError, PlaneAddress};

@@ -77,6 +77,11 @@ impl StateDir {
         &self.epoch
     }
 
+    /// Where the directories of workers are.
+    pub(crate) fn workers(&self) -> PathBuf {
+        self.path.join("workers")
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

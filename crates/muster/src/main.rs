@@ -17,6 +17,14 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // The holder of a worker, which `muster node` starts: a process of few parts. Its words are a
+    // program's arguments, so nothing else reads them.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|first| first == "holder") {
+        return muster_node::holder::main(muster_node::holder::HolderArguments {
+            words: words.collect(),
+        });
+    }
     let cli = cli::read();
     let look = out::Look::of_this_process(cli.color);
     let json = cli.json;

@@ -1,15 +1,30 @@
 //! The workers of this machine, as the daemon sees them: each has a holder, which does the work.
 //! Knows no plane.
 
+mod begin;
+mod bury;
+mod core;
+mod link;
+mod plan;
+mod recover;
+mod stop;
+mod watching;
+
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use muster_wire::WorkerId;
-use muster_wire::fleet::ExitReport;
 use muster_wire::fleet::frame::{NodeFrame, SpawnInput, SpawnOutput, WorkerReport};
-use tokio::sync::mpsc;
+use muster_wire::fleet::{ExitReport, WorkerIo};
+use tokio::sync::{mpsc, watch};
 
+use self::core::{Admission, Core};
+pub(crate) use self::link::Request;
 use crate::attachment::{AttachError, Attachment};
+use crate::holder::FIRST_OTHER_FILE;
+use crate::holder::protocol::{Ask, Frame};
+use crate::record::{Phase, StateRecord};
 use crate::settings::Settings;
 use crate::state::{OpenError, StateDir};
 
@@ -23,6 +38,9 @@ pub enum WorkerNews {
     Exited(String),
 }
 
+/// How much news waits for who reads it.
+const NEWS_MAX: usize = 4096;
+
 /// Why a worker was not released.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReleaseError {
@@ -34,17 +52,26 @@ pub enum ReleaseError {
     Stuck(String),
 }
 
-/// The supervisor of this machine's workers. Cheap to clone.
-#[derive(Debug, Clone)]
+/// The supervisor of this machine's workers. Cheap to clone. When the last one is dropped the
+/// workers go on in their holders.
+#[derive(Clone)]
 pub struct Supervisor {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     state: StateDir,
-    settings: Settings,
-    news: mpsc::Sender<WorkerNews>,
+    core: Arc<Core>,
+    /// Its end ends the tasks.
+    _stop: watch::Sender<()>,
+}
+
+impl fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Supervisor")
+            .field("state", &self.inner.state)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Supervisor {
@@ -57,11 +84,24 @@ impl Supervisor {
         state: StateDir,
         settings: Settings,
     ) -> Result<(Self, mpsc::Receiver<WorkerNews>), OpenError> {
-        let (news, heard) = mpsc::channel(4096);
+        // Files that this process was given by whoever started it, without being told to keep
+        // them to itself: a holder would have them for as long as its worker lives.
+        close_fds::set_fds_cloexec(FIRST_OTHER_FILE, &[]);
+        let (news, heard) = mpsc::channel(NEWS_MAX);
+        let (stop, stopped) = watch::channel(());
+        let workers = state.workers();
+        let epoch = state.epoch().to_owned();
+        let core = Arc::new(Core::new(workers.clone(), epoch, settings, news, stopped));
+        recover::recover(&core)
+            .await
+            .map_err(|error| OpenError::Io {
+                path: workers,
+                error,
+            })?;
         let inner = Arc::new(Inner {
             state,
-            settings,
-            news,
+            core,
+            _stop: stop,
         });
         Ok((Self { inner }, heard))
     }
@@ -73,16 +113,30 @@ impl Supervisor {
 
     /// How it supervises.
     pub fn settings(&self) -> &Settings {
-        &self.inner.settings
+        &self.inner.core.settings
     }
 
     /// Starts a worker and waits until it has lived through its start window. One that is known
-    /// is answered as it was the first time, also after its end, and never started twice.
+    /// is answered as it was the first time, also after its end, and never started twice. A
+    /// caller that goes away changes nothing.
     pub async fn start(&self, input: SpawnInput) -> SpawnOutput {
-        let _ = (input, &self.inner.news);
-        SpawnOutput::Refused {
-            message: "this build cannot start workers yet".into(),
-            full: false,
+        let refused = |message: String, full| SpawnOutput::Refused { message, full };
+        if let Err(error) = WorkerId::parse(&input.worker_id) {
+            return refused(format!("the worker's id: {error}"), false);
+        }
+        let core = &self.inner.core;
+        let mut answer = match core.admit(first_state(&input)) {
+            Admission::Full(message) => return refused(message, true),
+            Admission::Known(answer) => answer,
+            Admission::New(answer) => {
+                tokio::spawn(begin::begin(core.clone(), input));
+                answer
+            }
+        };
+        let answered = answer.wait_for(Option::is_some).await;
+        match answered.ok().and_then(|answer| answer.clone()) {
+            Some(answer) => answer,
+            None => refused("the node is stopping".into(), false),
         }
     }
 
@@ -96,23 +150,28 @@ impl Supervisor {
         worker: &WorkerId,
         grace: Option<Duration>,
     ) -> Result<ExitReport, ReleaseError> {
-        let _ = (worker, grace);
-        Err(ReleaseError::UnknownWorker)
+        // In a task of its own: a caller that goes away changes nothing.
+        let (core, worker) = (self.inner.core.clone(), worker.as_str().to_owned());
+        let stopping = tokio::spawn(async move { stop::stop(&core, &worker, grace).await });
+        match stopping.await {
+            Ok(stopped) => stopped,
+            Err(error) => Err(ReleaseError::Stuck(format!("the release failed: {error}"))),
+        }
     }
 
     /// Every worker that has not ended for good.
     pub fn roster(&self) -> Vec<WorkerReport> {
-        Vec::new()
+        self.inner.core.roster()
     }
 
     /// The exits that were not acknowledged, [`NodeFrame::Exited`] each, oldest first.
     pub fn outbox(&self) -> Vec<NodeFrame> {
-        Vec::new()
+        self.inner.core.outbox()
     }
 
     /// Takes an exit out of the outbox, by the id of its frame.
     pub fn acknowledged(&self, id: &str) {
-        let _ = id;
+        self.inner.core.acknowledged(id);
     }
 
     /// Watches a worker.
@@ -120,13 +179,47 @@ impl Supervisor {
     /// # Errors
     /// When it does not run here, or its holder does not answer.
     pub async fn attach(&self, worker: &WorkerId) -> Result<Attachment, AttachError> {
-        let _ = worker;
-        Err(AttachError::UnknownWorker)
+        watching::watch(&self.inner.core, worker.as_str()).await
     }
 
     /// The last 256 KiB of a worker's output, also of one that has ended while it is kept.
     pub async fn output_tail(&self, worker: &WorkerId) -> Option<Vec<u8>> {
-        let _ = worker;
-        None
+        let core = &self.inner.core;
+        let requests = core.look(worker.as_str(), |worker| worker.requests.borrow().clone())?;
+        if let Some(requests) = requests {
+            let (request, heard) = Request::new(|id| Frame::Message(Ask::Tail { id }));
+            let asked = tokio::time::timeout(Duration::from_secs(10), async {
+                requests.send(request).await.ok()?;
+                heard.await.ok()
+            });
+            if let Ok(Some(Frame::Tail { bytes, .. })) = asked.await {
+                return Some(bytes);
+            }
+        }
+        core.dir(worker.as_str()).read_output()
+    }
+}
+
+/// Before anything was done.
+fn first_state(input: &SpawnInput) -> StateRecord {
+    StateRecord {
+        worker_id: input.worker_id.clone(),
+        name: input.name.clone(),
+        phase: Phase::Starting,
+        io: input.spec.io,
+        holder: None,
+        process: None,
+        started_at: None,
+        restarts: 0,
+        next_start_at: None,
+        answer: None,
+        boot: crate::tree::boot_id(),
+        stop_grace_ms: input.spec.stop_grace_ms.unwrap_or(10_000),
+    }
+}
+
+impl StateRecord {
+    fn has_terminal(&self) -> bool {
+        self.io == WorkerIo::Pty
     }
 }
