@@ -29,7 +29,7 @@ async fn flood(node: &Node, worker: &str) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let peak = proc::rss_peak_kib(holder);
-    println!("{worker}: peak {peak} KiB, slowest answer {slowest:?}");
+
     assert!(peak < RSS_KIB_MAX, "{peak} KiB");
     assert!(slowest < Duration::from_secs(2), "{slowest:?}");
     let asked = Instant::now();

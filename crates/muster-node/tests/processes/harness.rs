@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::process::ExitCode;
 
 /// A test: its name and what it does.
-pub type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
+pub(crate) type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
 
 /// Names the tests of a module.
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
-        pub const TESTS: &[crate::harness::Test] = &[$((
+        pub(crate) const TESTS: &[crate::harness::Test] = &[$((
             concat!(module_path!(), "::", stringify!($name)),
             || Box::pin($name()),
         )),*];
@@ -20,7 +20,7 @@ macro_rules! tests {
 pub(crate) use tests;
 
 /// Lists or runs tests, as the arguments say.
-pub fn run(tests: &[Test]) -> ExitCode {
+pub(crate) fn run(tests: &[Test]) -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| words.iter().any(|one| one == word);
     let is_name = |word: &&String| !word.starts_with('-') && *word != "terse";

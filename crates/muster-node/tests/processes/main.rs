@@ -2,6 +2,10 @@
 //! `holder` it is a holder, with `daemon` a daemon that a test may kill, else it runs the tests.
 //! That is why it has its own main and not the standard one; `cargo nextest` and `cargo test`
 //! run it like any other.
+#![expect(
+    clippy::print_stdout,
+    reason = "a harness and a daemon of its tests speak there"
+)]
 
 mod ends;
 mod floods;

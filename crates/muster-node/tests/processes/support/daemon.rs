@@ -10,7 +10,7 @@ use muster_node::fleet::frame::{SpawnInput, SpawnOutput};
 use muster_node::{StateDir, Supervisor};
 
 /// What `processes daemon DIR` does.
-pub fn main(words: Vec<OsString>) -> ExitCode {
+pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let state = StateDir::open(Path::new(&words[0])).expect("the state directory");
@@ -27,14 +27,14 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
 }
 
 /// Such a daemon.
-pub struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
 }
 
 impl Daemon {
-    pub fn start(state: &Path, variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(state: &Path, variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("its own path"))
             .arg("daemon")
             .arg(state)
@@ -57,24 +57,24 @@ impl Daemon {
     }
 
     /// Asks for a start and does not wait.
-    pub fn ask(&mut self, input: &SpawnInput) {
+    pub(crate) fn ask(&mut self, input: &SpawnInput) {
         let line = serde_json::to_string(input).expect("JSON");
         writeln!(self.to, "{line}").expect("it reads");
         self.to.flush().expect("it reads");
     }
 
-    pub fn spawn(&mut self, input: &SpawnInput) -> SpawnOutput {
+    pub(crate) fn spawn(&mut self, input: &SpawnInput) -> SpawnOutput {
         self.ask(input);
         serde_json::from_str(&self.line()).expect("an answer")
     }
 
     /// Kill -9.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("collected");
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 }

@@ -1,7 +1,7 @@
 //! A node in a temporary directory, workers to put on it, and looks at processes.
 
-pub mod daemon;
-pub mod proc;
+pub(crate) mod daemon;
+pub(crate) mod proc;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ use muster_wire::{Timestamp, WorkerId};
 use tokio::sync::mpsc::Receiver;
 
 /// How long a thing may take on a busy machine.
-pub const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// A node whose holders are gone when it is dropped, also by a failed test.
-pub struct Node {
+pub(crate) struct Node {
     /// Taken out when another node goes on with it.
     directory: Option<tempfile::TempDir>,
-    pub supervisor: Supervisor,
-    pub news: Receiver<WorkerNews>,
+    pub(crate) supervisor: Supervisor,
+    pub(crate) news: Receiver<WorkerNews>,
 }
 
 /// Settings whose holders are this program.
-pub fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     let own = std::env::current_exe().expect("its own path");
     Settings {
         holder: vec![own.into(), "holder".into()],
@@ -37,16 +37,16 @@ pub fn settings() -> Settings {
 }
 
 impl Node {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with(settings()).await
     }
 
-    pub async fn with(settings: Settings) -> Self {
+    pub(crate) async fn with(settings: Settings) -> Self {
         Self::at(tempfile::tempdir().expect("a directory"), settings).await
     }
 
     /// On a directory that was used before.
-    pub async fn at(directory: tempfile::TempDir, settings: Settings) -> Self {
+    pub(crate) async fn at(directory: tempfile::TempDir, settings: Settings) -> Self {
         // A daemon that was dropped or killed lets go of it within a moment.
         let state = until("the state directory is free", || {
             StateDir::open(&state_of(&directory)).ok()
@@ -61,21 +61,21 @@ impl Node {
     }
 
     /// Another supervisor on the same directory, as after a restart of the daemon.
-    pub async fn again(mut self) -> Self {
+    pub(crate) async fn again(mut self) -> Self {
         let directory = self.directory.take().expect("a directory");
         drop(self);
         Self::at(directory, settings()).await
     }
 
-    pub fn state_path(&self) -> PathBuf {
+    pub(crate) fn state_path(&self) -> PathBuf {
         state_of(self.directory.as_ref().expect("a directory"))
     }
 
-    pub fn worker_path(&self, worker: &str) -> PathBuf {
+    pub(crate) fn worker_path(&self, worker: &str) -> PathBuf {
         self.state_path().join("workers").join(worker)
     }
 
-    pub async fn start(&self, input: SpawnInput) -> SpawnOutput {
+    pub(crate) async fn start(&self, input: SpawnInput) -> SpawnOutput {
         let started = self.supervisor.start(input);
         tokio::time::timeout(LONG, started)
             .await
@@ -83,14 +83,14 @@ impl Node {
     }
 
     /// Starts a worker that has to live; its process.
-    pub async fn started(&self, input: SpawnInput) -> u32 {
+    pub(crate) async fn started(&self, input: SpawnInput) -> u32 {
         match self.start(input).await {
             SpawnOutput::Started { pid: Some(pid), .. } => pid,
             other => panic!("it was not started: {other:?}"),
         }
     }
 
-    pub async fn release(&self, worker: &str, grace_ms: u64) -> ExitReport {
+    pub(crate) async fn release(&self, worker: &str, grace_ms: u64) -> ExitReport {
         let grace = Some(Duration::from_millis(grace_ms));
         let worker = id(worker);
         let released = self.supervisor.release(&worker, grace);
@@ -98,18 +98,18 @@ impl Node {
         released.expect("an answer").expect("a release")
     }
 
-    pub fn report(&self, worker: &str) -> Option<WorkerReport> {
+    pub(crate) fn report(&self, worker: &str) -> Option<WorkerReport> {
         let roster = self.supervisor.roster();
         roster.into_iter().find(|report| report.worker_id == worker)
     }
 
-    pub async fn tail(&self, worker: &str) -> String {
+    pub(crate) async fn tail(&self, worker: &str) -> String {
         let tail = self.supervisor.output_tail(&id(worker)).await;
         String::from_utf8_lossy(&tail.unwrap_or_default()).into_owned()
     }
 
     /// Waits until a worker has printed something.
-    pub async fn prints(&self, worker: &str, part: &str) -> String {
+    pub(crate) async fn prints(&self, worker: &str, part: &str) -> String {
         let deadline = Instant::now() + LONG;
         loop {
             let tail = self.tail(worker).await;
@@ -125,7 +125,7 @@ impl Node {
     }
 
     /// The exits of a worker that wait, oldest first.
-    pub fn exits(&self, worker: &str) -> Vec<Exit> {
+    pub(crate) fn exits(&self, worker: &str) -> Vec<Exit> {
         let frames = self.supervisor.outbox().into_iter();
         frames
             .filter_map(Exit::of)
@@ -134,7 +134,7 @@ impl Node {
     }
 
     /// Waits for so many exits of a worker.
-    pub async fn exits_of(&self, worker: &str, count: usize) -> Vec<Exit> {
+    pub(crate) async fn exits_of(&self, worker: &str, count: usize) -> Vec<Exit> {
         until("an exit waits", || {
             let exits = self.exits(worker);
             (exits.len() >= count).then_some(exits)
@@ -143,7 +143,7 @@ impl Node {
     }
 
     /// The holder of a worker.
-    pub fn holder(&self, worker: &str) -> u32 {
+    pub(crate) fn holder(&self, worker: &str) -> u32 {
         let text = std::fs::read(self.worker_path(worker).join("state.json")).expect("a state");
         let state: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         let pid = state["holder"]["pid"].as_u64().expect("a holder");
@@ -159,18 +159,18 @@ impl Drop for Node {
     }
 }
 
-pub fn state_of(directory: &tempfile::TempDir) -> PathBuf {
+pub(crate) fn state_of(directory: &tempfile::TempDir) -> PathBuf {
     directory.path().join("node")
 }
 
 /// An exit in the outbox.
 #[derive(Debug, Clone)]
-pub struct Exit {
-    pub frame: String,
-    pub worker: String,
-    pub restarts: u32,
-    pub exit: ExitReport,
-    pub next_start_at: Option<Timestamp>,
+pub(crate) struct Exit {
+    pub(crate) frame: String,
+    pub(crate) worker: String,
+    pub(crate) restarts: u32,
+    pub(crate) exit: ExitReport,
+    pub(crate) next_start_at: Option<Timestamp>,
 }
 
 impl Exit {
@@ -196,23 +196,23 @@ impl Exit {
     }
 }
 
-pub fn id(worker: &str) -> WorkerId {
+pub(crate) fn id(worker: &str) -> WorkerId {
     WorkerId::parse(worker).expect("an id")
 }
 
 /// A worker that runs a shell script on a terminal.
-pub fn script(worker: &str, script: &str) -> SpawnInput {
+pub(crate) fn script(worker: &str, script: &str) -> SpawnInput {
     program(worker, "sh", &["-c", script])
 }
 
 /// The same with pipes.
-pub fn piped(worker: &str, text: &str) -> SpawnInput {
+pub(crate) fn piped(worker: &str, text: &str) -> SpawnInput {
     let mut input = script(worker, text);
     input.spec.io = WorkerIo::Pipes;
     input
 }
 
-pub fn program(worker: &str, command: &str, args: &[&str]) -> SpawnInput {
+pub(crate) fn program(worker: &str, command: &str, args: &[&str]) -> SpawnInput {
     SpawnInput {
         worker_id: worker.into(),
         name: format!("name-of-{worker}"),
@@ -232,13 +232,13 @@ pub fn program(worker: &str, command: &str, args: &[&str]) -> SpawnInput {
 }
 
 /// The same worker with a restart policy.
-pub fn again(mut input: SpawnInput, mode: RestartMode, max: Option<u32>) -> SpawnInput {
+pub(crate) fn again(mut input: SpawnInput, mode: RestartMode, max: Option<u32>) -> SpawnInput {
     input.spec.restart = RestartPolicy { mode, max };
     input
 }
 
 /// Polls until there is something, within [`LONG`].
-pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + LONG;
     loop {
         if let Some(found) = look() {
@@ -250,7 +250,7 @@ pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Waits until a file has a line, and gives it.
-pub async fn line_of(path: &Path) -> String {
+pub(crate) async fn line_of(path: &Path) -> String {
     until("a line is in the file", || {
         let text = std::fs::read_to_string(path).ok()?;
         text.ends_with('\n').then(|| text.trim().to_owned())

@@ -5,12 +5,12 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Whether a process is there and has not ended.
-pub fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     !matches!(state(pid), None | Some('Z' | 'X'))
 }
 
 /// The letter of its state.
-pub fn state(pid: u32) -> Option<char> {
+pub(crate) fn state(pid: u32) -> Option<char> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(')')?.1.trim_start().chars().next()
 }
@@ -21,26 +21,21 @@ fn field(pid: u32, after_name: usize) -> Option<u32> {
     rest.split_ascii_whitespace().nth(after_name)?.parse().ok()
 }
 
-pub fn parent(pid: u32) -> Option<u32> {
+pub(crate) fn parent(pid: u32) -> Option<u32> {
     field(pid, 1)
 }
 
-pub fn session(pid: u32) -> Option<u32> {
+pub(crate) fn session(pid: u32) -> Option<u32> {
     field(pid, 3)
 }
 
 /// The children of a process, ended ones too.
-pub fn children(of: u32) -> Vec<u32> {
+pub(crate) fn children(of: u32) -> Vec<u32> {
     all().filter(|pid| parent(*pid) == Some(of)).collect()
 }
 
-/// Memory of its own that a process has, in KiB.
-pub fn rss_kib(pid: u32) -> u64 {
-    status_kib(pid, "VmRSS:")
-}
-
 /// The most it ever had.
-pub fn rss_peak_kib(pid: u32) -> u64 {
+pub(crate) fn rss_peak_kib(pid: u32) -> u64 {
     status_kib(pid, "VmHWM:")
 }
 
@@ -52,7 +47,7 @@ fn status_kib(pid: u32, key: &str) -> u64 {
 }
 
 /// The files that a process has open.
-pub fn open_files(pid: u32) -> Vec<String> {
+pub(crate) fn open_files(pid: u32) -> Vec<String> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
         .flatten()
@@ -64,7 +59,7 @@ pub fn open_files(pid: u32) -> Vec<String> {
 }
 
 /// Signals a process that a test made.
-pub fn signal(pid: u32, signal: Signal) {
+pub(crate) fn signal(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(pid.try_into().expect("a pid")).expect("a pid");
     // It may have ended by itself.
     let _ = kill_process(pid, signal);
@@ -76,7 +71,7 @@ fn all() -> impl Iterator<Item = u32> {
 }
 
 /// Kills every process in whose arguments a directory is: that test's holders.
-pub fn kill_mentioning(directory: &Path) {
+pub(crate) fn kill_mentioning(directory: &Path) {
     let name = directory.display().to_string();
     for pid in all() {
         let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
