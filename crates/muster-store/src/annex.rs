@@ -156,7 +156,8 @@ pub struct KeyRecord {
     pub hash: [u8; 32],
     /// A name people gave.
     pub name: String,
-    /// Scopes, as words (`admin`, `read`, `call`, `operate`, `agent`, `agent:ID`, `worker:ID`).
+    /// Scopes, as words (`admin`, `read`, `call`, `operate`, `agent`, `agent:ID`, `worker:ID`,
+    /// `node:ID`, `enroll:NAME`, `relay`, `relay-agent:ID`).
     pub scopes: Vec<String>,
     /// Who it stands for; a rotated key keeps it.
     pub principal: String,
@@ -168,6 +169,8 @@ pub struct KeyRecord {
     pub revoked_at: Option<Timestamp>,
     /// After this it is no longer taken.
     pub expires_at: Option<Timestamp>,
+    /// What else goes with it, as JSON: what an enrolment token enrols.
+    pub detail: Option<String>,
 }
 
 /// One line of the audit log.
@@ -391,51 +394,48 @@ pub trait Annex: Send + Sync + 'static {
     /// When the store cannot be read.
     fn credentials(&self, run: &str) -> StoreResult<Vec<CredentialRow>>;
 
-    /// Revokes a key if nobody has yet; `false` when somebody had. The one use of a key that is
-    /// good once.
+    /// Revokes a key if nobody has yet; `false` when somebody had, or when there is none of that
+    /// id. The one use of a key that is good once.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn key_take(&self, id: &str, at: Timestamp) -> StoreResult<bool> {
-        let _ = (id, at);
-        Ok(false)
-    }
+    fn key_take(&self, id: &str, at: Timestamp) -> StoreResult<bool>;
+
+    /// Removes a key altogether; `false` when there was none.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn key_delete(&self, id: &str) -> StoreResult<bool>;
+
+    /// A number that grows by one with each change of a key.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn keys_version(&self) -> StoreResult<u64>;
 
     /// Writes a record of the Relay registry.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn relay_put(&self, row: &RelayRow) -> StoreResult<()> {
-        let _ = row;
-        Ok(())
-    }
+    fn relay_put(&self, row: &RelayRow) -> StoreResult<()>;
 
     /// One record of the Relay registry.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn relay_get(&self, kind: &str, name: &str) -> StoreResult<Option<RelayRow>> {
-        let _ = (kind, name);
-        Ok(None)
-    }
+    fn relay_get(&self, kind: &str, name: &str) -> StoreResult<Option<RelayRow>>;
 
     /// Records of a kind by name, after a name, at most so many.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn relay_list(&self, kind: &str, after: &str, limit: usize) -> StoreResult<Vec<RelayRow>> {
-        let _ = (kind, after, limit);
-        Ok(Vec::new())
-    }
+    fn relay_list(&self, kind: &str, after: &str, limit: usize) -> StoreResult<Vec<RelayRow>>;
 
     /// Removes a record; `false` when there was none.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn relay_delete(&self, kind: &str, name: &str) -> StoreResult<bool> {
-        let _ = (kind, name);
-        Ok(false)
-    }
+    fn relay_delete(&self, kind: &str, name: &str) -> StoreResult<bool>;
 
     /// A setting by name.
     ///

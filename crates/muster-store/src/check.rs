@@ -3,6 +3,7 @@
 
 use muster_engine::Write;
 use muster_engine::effect::ExecutionChange;
+use muster_engine::fleet::FleetWrite;
 
 use crate::{Commit, StoreError, StoreResult};
 
@@ -39,7 +40,9 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
                 change: ExecutionChange::Ended(ending),
                 ..
             } => fits("result_size", ending.result_size.unwrap_or(0))?,
-            Write::UpdateExecution { .. }
+            Write::Fleet(FleetWrite::InsertHistory(row)) => fits("history seq", row.seq)?,
+            Write::Fleet(_)
+            | Write::UpdateExecution { .. }
             | Write::InsertAttempt(_)
             | Write::AcceptAttempt { .. }
             | Write::EndAttempt { .. }
@@ -53,7 +56,6 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
             | Write::InsertDelivery(_)
             | Write::SetAgentTags { .. }
             | Write::InsertKey(_)
-            | Write::Fleet(_)
             | Write::SetHold(_) => {}
         }
     }

@@ -10,6 +10,7 @@ pub mod bound;
 pub mod change;
 mod check;
 pub mod error;
+mod fleet;
 pub mod glob;
 pub mod lease;
 pub mod memory;
@@ -288,23 +289,17 @@ pub trait Store: Outbox + Send + Sync + 'static {
     /// When the store cannot be read.
     fn open_counts(&self) -> StoreResult<Vec<(Status, u64)>>;
 
-    /// Workers, newest first: ended ones too, as long as they are kept.
+    /// Workers, newest first, without their specs: ended ones too, as long as they are kept.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn workers(&self, filter: &WorkerFilter, page: &Page) -> StoreResult<Vec<WorkerRow>> {
-        let _ = (filter, page);
-        Ok(Vec::new())
-    }
+    fn workers(&self, filter: &WorkerFilter, page: &Page) -> StoreResult<Vec<WorkerRow>>;
 
-    /// One worker.
+    /// One worker, with its spec.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    fn worker(&self, id: &WorkerId) -> StoreResult<Option<WorkerRow>> {
-        let _ = id;
-        Ok(None)
-    }
+    /// When the store or the row cannot be read.
+    fn worker(&self, id: &WorkerId) -> StoreResult<Option<WorkerRow>>;
 
     /// The history of a node, of a worker, or of all, newest first, before a number.
     ///
@@ -316,10 +311,7 @@ pub trait Store: Outbox + Send + Sync + 'static {
         worker: Option<&WorkerId>,
         before: Option<u64>,
         limit: usize,
-    ) -> StoreResult<Vec<FleetHistoryRow>> {
-        let _ = (node, worker, before, limit);
-        Ok(Vec::new())
-    }
+    ) -> StoreResult<Vec<FleetHistoryRow>>;
 
     /// Sizes in bytes by kind, and the room left on the disk.
     ///
@@ -352,7 +344,7 @@ pub struct Retention {
     pub quarantine_before: Timestamp,
     /// Instances gone before.
     pub instances_before: Timestamp,
-    /// Workers that ended, and lines of fleet history, before.
+    /// Workers that ended, lines of fleet history, and invocations of the Relay registry, before.
     pub workers_before: Timestamp,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use muster_wire::{AgentId, Category};
+use muster_wire::{AgentId, Category, NodeId};
 
 use crate::api::problem::Problem;
 use crate::app::App;
@@ -43,6 +43,19 @@ impl Caller {
             return Ok(());
         }
         Err(bound_elsewhere())
+    }
+
+    /// The node whose link it holds.
+    ///
+    /// # Errors
+    /// When its key is not a node's.
+    pub fn must_be_node(&self) -> Result<NodeId, Problem> {
+        self.node.clone().ok_or_else(|| {
+            Problem::new(
+                Category::PermissionDenied,
+                "this needs the key of a node: enrol one with `muster node enroll`",
+            )
+        })
     }
 
     /// Whether it may see what belongs to a principal: a key with the scope `call` alone sees

@@ -12,11 +12,11 @@ use muster_store::annex::{AuditRow, KeyRecord};
 use muster_wire::id::check_id;
 use muster_wire::{Category, Timestamp, mint};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::body::{self, PathText, RawBody};
+use crate::api::body::{self, PathText, Query, RawBody};
 use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
@@ -88,6 +88,17 @@ impl KeyShown {
     }
 }
 
+/// Which keys.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// Also those that the plane makes by itself: of workers, of a Relay broker's agents, and
+    /// enrolment tokens.
+    #[serde(default)]
+    all: bool,
+}
+
 /// Every key.
 #[derive(Debug, Serialize, ToSchema)]
 struct Keys {
@@ -110,11 +121,12 @@ struct KeyMade {
 struct NewKey {
     /// A name for people.
     name: String,
-    /// `admin`, `operate`, `read`, `call`, `agent`, `agent:ID`, `worker:ID`.
+    /// `admin`, `operate`, `read`, `call`, `agent`, `agent:ID`; alone `worker:ID` (with the
+    /// `agent:ID` it is bound to), `node:ID` or `relay`.
     scopes: Vec<String>,
     /// Who it stands for: agent ids belong to principals. When absent it is whoever makes it;
     /// for a key that may call and neither read nor be an agent it is a new one, so that it
-    /// sees only its own calls.
+    /// sees only its own calls, and so for `relay`, whose nodes are its own.
     #[serde(default)]
     principal: Option<String>,
     /// After so many seconds it is no longer taken.
@@ -133,19 +145,38 @@ struct Rotation {
 
 /// List keys
 ///
-/// Without their texts, which nobody has. Revoked and expired ones are shown too.
-#[utoipa::path(get, path = "/api/v1/keys", tag = "keys",
+/// Without their texts, which nobody has. Revoked and expired ones are shown too; those that the
+/// plane makes by itself only with `all`.
+#[utoipa::path(get, path = "/api/v1/keys", tag = "keys", params(Wanted),
     responses((status = 200, description = "Every key, newest first.", body = Keys)))]
-async fn list(State(app): State<App>) -> Json<Keys> {
+async fn list(State(app): State<App>, Query(wanted): Query<Wanted>) -> Result<Json<Keys>, Problem> {
     let now = app.clock.now();
     let keys = app
         .auth
         .ring
         .list()
         .iter()
+        .filter(|record| wanted.all || !is_made_by_the_plane(record))
         .map(|record| KeyShown::of(record, now))
         .collect();
-    Json(Keys { keys })
+    Ok(Json(Keys { keys }))
+}
+
+fn is_made_by_the_plane(record: &KeyRecord) -> bool {
+    let first = record.scopes.first();
+    first
+        .and_then(|word| Scope::parse(word).ok())
+        .is_some_and(|scope| match scope {
+            Scope::Worker(_) | Scope::Enroll(_) | Scope::RelayAgent(_) => true,
+            Scope::Admin
+            | Scope::Operate
+            | Scope::Read
+            | Scope::Call
+            | Scope::Agent
+            | Scope::AgentOnly(_)
+            | Scope::Node(_)
+            | Scope::Relay => false,
+        })
 }
 
 /// Make a key
@@ -176,6 +207,8 @@ async fn create(
         // One who sees only what is its own is somebody of its own: otherwise it would see all
         // that its maker called.
         None if is_own_caller(&scopes) => mint("caller"),
+        // Every worker of that broker sees its key: no node of somebody else's may be its own.
+        None if scopes == [Scope::Relay] => mint("relay"),
         None => caller.principal.to_string(),
     };
     let now = app.clock.now();
@@ -262,6 +295,12 @@ async fn rotate(
         body::json(&bytes, "{overlap_seconds?}")?
     };
     must_be_stored(&app, &id)?;
+    if app.auth.enrolment(&id).is_some() {
+        return Err(Problem::new(
+            Category::Conflict,
+            "this is an enrolment token; make another for the same name",
+        ));
+    }
     let overlap = bounded(
         wanted.overlap_seconds.unwrap_or(OVERLAP_SECONDS),
         "overlap_seconds",
@@ -313,6 +352,16 @@ fn check_scopes(words: &[String]) -> Result<Vec<Scope>, Problem> {
     }
     let scopes: Result<Vec<Scope>, _> = words.iter().map(|word| Scope::parse(word)).collect();
     let scopes = scopes.map_err(|error| Problem::validation(error.to_string()))?;
+    if scopes.len() > 1 && scopes.iter().any(Scope::stands_alone) {
+        return Err(Problem::validation(
+            "node:ID and relay stand alone: make a key of its own for each",
+        ));
+    }
+    if scopes.iter().any(is_minted) {
+        return Err(Problem::validation(
+            "enrolment tokens are made by POST /api/v1/fleet/enrollments, and a broker's agents get theirs when they register",
+        ));
+    }
     let workers = scopes
         .iter()
         .filter(|scope| matches!(scope, Scope::Worker(_)))
@@ -323,6 +372,11 @@ fn check_scopes(words: &[String]) -> Result<Vec<Scope>, Problem> {
         ));
     }
     Ok(scopes)
+}
+
+/// Whether only the plane makes keys of this scope.
+fn is_minted(scope: &Scope) -> bool {
+    matches!(scope, Scope::Enroll(_) | Scope::RelayAgent(_))
 }
 
 fn bounded(seconds: u64, field: &str) -> Result<Duration, Problem> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use muster_wire::AgentId;
+use muster_wire::{AgentId, NodeId};
 
 use super::scope::Grants;
 
@@ -22,6 +22,8 @@ pub struct Identity {
     pub key_agent: Option<AgentId>,
     /// The supervised process to which the key belongs.
     pub worker: Option<Arc<str>>,
+    /// The node whose link the key may hold.
+    pub node: Option<NodeId>,
     /// What it may do.
     pub grants: Grants,
 }
@@ -33,6 +35,7 @@ fn keyless(principal: &str, grants: Grants) -> Arc<Identity> {
         key_hash: None,
         key_agent: None,
         worker: None,
+        node: None,
         grants,
     })
 }

@@ -2,8 +2,11 @@
 //! the key, then the scope that the route needs. One plane is one trust domain: scopes limit
 //! what a key may do, they are no tenancy.
 
+pub mod enrolment;
 mod guard;
 pub mod identity;
+mod index;
+mod issue;
 pub mod origin;
 pub mod owner;
 mod ring;
@@ -19,14 +22,16 @@ use muster_store::{Annex, StoreError, StoreResult, Stores};
 use muster_wire::{AgentId, Timestamp};
 
 use crate::config::Config;
+pub use enrolment::{Enrolment, NewEnrolment};
 pub use guard::guard;
 pub(crate) use guard::is_local;
 pub use identity::{Identity, OWNER};
+pub use issue::Subject;
 pub use origin::Hosts;
 pub use owner::{owner_key_path, read_owner_key};
 pub use ring::{Key, NotTaken, Ring};
 pub use scope::{Grants, Need, Scope};
-pub use text::KeyText;
+pub use text::{Form, KeyText};
 
 /// The name of the key that the first start makes.
 const OWNER_KEY_NAME: &str = "owner key of the data directory";
@@ -130,7 +135,7 @@ impl Auth {
         expires_at: Option<Timestamp>,
         now: Timestamp,
     ) -> StoreResult<(KeyText, KeyRecord)> {
-        let key = mint()?;
+        let key = mint_as(form_of(scopes))?;
         let words = scopes.iter().map(Scope::word).collect();
         let record = new_record(&key, name, words, principal, now, expires_at);
         self.ring.add(annex, &record)?;
@@ -173,15 +178,14 @@ impl Auth {
             return Ok(None);
         }
         let lifetime = old.expires_at.map(|at| now + at.since(old.created_at));
-        let key = mint()?;
-        let fresh = new_record(
-            &key,
-            &old.name,
-            old.scopes.clone(),
-            &old.principal,
-            now,
-            lifetime,
-        );
+        let scopes: Vec<Scope> = old
+            .scopes
+            .iter()
+            .filter_map(|word| Scope::parse(word).ok())
+            .collect();
+        let key = mint_as(form_of(&scopes))?;
+        let words = old.scopes.clone();
+        let fresh = new_record(&key, &old.name, words, &old.principal, now, lifetime);
         self.ring.add(annex, &fresh)?;
         if let Some(dir) = &self.data_dir {
             let io = |source| StoreError::Io {
@@ -227,8 +231,18 @@ impl Auth {
     }
 }
 
-fn mint() -> StoreResult<KeyText> {
-    KeyText::mint().map_err(|source| StoreError::Io {
+/// The form of a key with these scopes.
+fn form_of(scopes: &[Scope]) -> Form {
+    match scopes {
+        [Scope::Relay] => Form::RelayWorkspace,
+        [Scope::Enroll(_)] => Form::Enrolment,
+        [Scope::RelayAgent(_)] => Form::RelayAgent,
+        _ => Form::Key,
+    }
+}
+
+fn mint_as(form: Form) -> StoreResult<KeyText> {
+    KeyText::mint_as(form).map_err(|source| StoreError::Io {
         doing: "minting a key".into(),
         source,
     })
@@ -253,6 +267,7 @@ fn new_record(
         used_at: None,
         revoked_at: None,
         expires_at,
+        detail: None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The keys in memory: looked up by the hash of their text on every request, changed through
-//! the store. A lookup takes no lock and writes nothing but a minute.
+//! the store. A lookup takes no lock and writes nothing but a minute. A change costs what it
+//! changes: a fleet has a key for each of its workers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use muster_store::annex::KeyRecord;
@@ -12,10 +13,13 @@ use muster_wire::Timestamp;
 use parking_lot::Mutex;
 
 use super::identity::Identity;
+use super::index::Index;
 use super::scope::{Grants, Scope};
 use super::text;
 
 const MINUTE_US: i64 = 60_000_000;
+/// So many parts has the table, by the first byte of the hash: a change copies one of them.
+const PARTS: usize = 256;
 
 /// One key in memory.
 #[derive(Debug)]
@@ -33,10 +37,8 @@ struct Used {
     written: AtomicI64,
 }
 
-#[derive(Debug, Default)]
-struct Table {
-    by_hash: HashMap<[u8; 32], Arc<Key>>,
-}
+/// The keys whose hash begins with one byte.
+type Part = HashMap<[u8; 32], Arc<Key>>;
 
 /// Why a text was not taken as a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,11 +69,14 @@ impl NotTaken {
 }
 
 /// All keys.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ring {
-    table: ArcSwap<Table>,
+    parts: Box<[ArcSwap<Part>]>,
+    index: Mutex<Index>,
     /// Keys from the configuration, which no store holds.
     fixed: Vec<KeyRecord>,
+    /// The store's version of the keys that are here.
+    version: AtomicU64,
     /// Held over a change of the store and of the table together.
     changes: Mutex<()>,
 }
@@ -83,10 +88,13 @@ impl Ring {
     /// When the store cannot be read.
     pub fn open(annex: &dyn Annex, fixed: Vec<KeyRecord>) -> StoreResult<Self> {
         let ring = Self {
+            parts: (0..PARTS).map(|_| ArcSwap::default()).collect(),
+            index: Mutex::default(),
             fixed,
-            ..Self::default()
+            version: AtomicU64::new(0),
+            changes: Mutex::default(),
         };
-        ring.refresh(annex)?;
+        ring.reload(annex)?;
         Ok(ring)
     }
 
@@ -95,8 +103,9 @@ impl Ring {
     /// # Errors
     /// Says why there is none that is taken.
     pub fn find(&self, text: &str, now: Timestamp) -> Result<Arc<Key>, NotTaken> {
-        let table = self.table.load();
-        let Some(key) = table.by_hash.get(&text::hash(text)) else {
+        let hash = text::hash(text);
+        let part = self.part(&hash).load();
+        let Some(key) = part.get(&hash) else {
             return Err(if text::is_well_formed(text) {
                 NotTaken::Unknown
             } else {
@@ -118,20 +127,14 @@ impl Ring {
 
     /// Every key, newest first, with its last use as far as it is known here.
     pub fn list(&self) -> Vec<KeyRecord> {
-        let mut records: Vec<KeyRecord> = self
-            .table
-            .load()
-            .by_hash
-            .values()
-            .map(|key| key.as_of_now())
-            .collect();
+        let mut records: Vec<KeyRecord> = self.keys().iter().map(|key| key.as_of_now()).collect();
         records.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         records
     }
 
     /// How many keys there are.
     pub fn len(&self) -> usize {
-        self.table.load().by_hash.len()
+        self.index.lock().len()
     }
 
     /// Whether there is none.
@@ -141,12 +144,25 @@ impl Ring {
 
     /// One key's record.
     pub fn get(&self, id: &str) -> Option<KeyRecord> {
-        let table = self.table.load();
-        table
-            .by_hash
-            .values()
-            .find(|key| key.record.id == id)
-            .map(|key| key.as_of_now())
+        let hash = self.index.lock().of_id(id)?;
+        let part = self.part(&hash).load();
+        part.get(&hash).map(|key| key.as_of_now())
+    }
+
+    /// The records that a question is about, in no order.
+    pub fn some(&self, wanted: impl Fn(&KeyRecord) -> bool) -> Vec<KeyRecord> {
+        let keys = self.keys();
+        let found = keys.iter().filter(|key| wanted(&key.record));
+        found.map(|key| key.as_of_now()).collect()
+    }
+
+    /// The records of the keys that were made with this scope.
+    pub fn with_scope(&self, scope: &Scope) -> Vec<KeyRecord> {
+        let hashes = self.index.lock().of_scope(&scope.word());
+        hashes
+            .iter()
+            .filter_map(|hash| Some(self.part(hash).load().get(hash)?.as_of_now()))
+            .collect()
     }
 
     /// Whether a key comes from the configuration: it cannot be changed here.
@@ -154,12 +170,15 @@ impl Ring {
         self.fixed.iter().any(|record| record.id == id)
     }
 
-    /// Reads the keys again. What was used and not yet written is kept.
+    /// Reads the keys again, if they changed. What was used and not yet written is kept.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn refresh(&self, annex: &dyn Annex) -> StoreResult<()> {
         let _changes = self.changes.lock();
+        if annex.keys_version()? == self.version.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         self.reload(annex)
     }
 
@@ -169,8 +188,43 @@ impl Ring {
     /// When the store cannot be written.
     pub fn add(&self, annex: &dyn Annex, record: &KeyRecord) -> StoreResult<()> {
         let _changes = self.changes.lock();
-        annex.key_put(record)?;
-        self.reload(annex)
+        self.put(annex, record)
+    }
+
+    /// Takes a key that is good once, if nobody has; from then on it is revoked.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn take(&self, annex: &dyn Annex, id: &str, now: Timestamp) -> StoreResult<bool> {
+        let _changes = self.changes.lock();
+        let taken = self.writing(annex, || annex.key_take(id, now))?;
+        if let Some(mut record) = self.get(id)
+            && record.revoked_at.is_none()
+        {
+            record.revoked_at = Some(now);
+            self.show(record);
+        }
+        Ok(taken)
+    }
+
+    /// Removes a key altogether; `false` when there is none of that id.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn remove(&self, annex: &dyn Annex, id: &str) -> StoreResult<bool> {
+        let _changes = self.changes.lock();
+        let gone = self.writing(annex, || annex.key_delete(id))?;
+        let mut index = self.index.lock();
+        let Some(hash) = index.of_id(id) else {
+            return Ok(gone);
+        };
+        let part = self.part(&hash);
+        let mut fresh = Part::clone(&part.load());
+        if let Some(key) = fresh.remove(&hash) {
+            index.remove(&key.record);
+        }
+        part.store(Arc::new(fresh));
+        Ok(gone)
     }
 
     /// Changes a key's record; `None` when there is none of that id. The change may refuse.
@@ -190,8 +244,7 @@ impl Ring {
         let before = record.clone();
         let said = change(&mut record);
         if record != before {
-            annex.key_put(&record)?;
-            self.reload(annex)?;
+            self.put(annex, &record)?;
         }
         Ok(Some((said, record)))
     }
@@ -202,31 +255,95 @@ impl Ring {
     /// When the store cannot be written.
     pub fn write_used(&self, annex: &dyn Annex) -> StoreResult<usize> {
         let _changes = self.changes.lock();
-        let table = self.table.load_full();
         let mut written = 0;
-        for key in table.by_hash.values() {
+        for key in self.keys() {
             let minute = key.used.minute.load(Ordering::Relaxed);
-            if minute <= key.used.written.load(Ordering::Relaxed) || self.is_fixed(&key.record.id) {
+            // A worker's last sign of life is kept with the worker.
+            let is_worker = key.identity.worker.is_some();
+            if minute <= key.used.written.load(Ordering::Relaxed)
+                || is_worker
+                || self.is_fixed(&key.record.id)
+            {
                 continue;
             }
-            annex.key_put(&key.as_of_now())?;
+            self.writing(annex, || annex.key_put(&key.as_of_now()))?;
             key.used.written.store(minute, Ordering::Relaxed);
             written += 1;
         }
         Ok(written)
     }
 
+    fn part(&self, hash: &[u8; 32]) -> &ArcSwap<Part> {
+        &self.parts[usize::from(hash[0])]
+    }
+
+    fn keys(&self) -> Vec<Arc<Key>> {
+        let parts = self.parts.iter().map(ArcSwap::load);
+        parts
+            .flat_map(|part| part.values().cloned().collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// Writes a record and shows it here. The caller holds `changes`.
+    fn put(&self, annex: &dyn Annex, record: &KeyRecord) -> StoreResult<()> {
+        self.writing(annex, || annex.key_put(record))?;
+        self.show(record.clone());
+        Ok(())
+    }
+
+    /// One write of a key that is shown here, too: if nobody else wrote one meanwhile, there is
+    /// nothing to read again.
+    fn writing<T>(
+        &self,
+        annex: &dyn Annex,
+        write: impl FnOnce() -> StoreResult<T>,
+    ) -> StoreResult<T> {
+        let before = annex.keys_version()?;
+        let said = write()?;
+        if annex.keys_version()? == before + 1 {
+            // Fails when the keys here are older than that: then they are read again.
+            let _ = self.version.compare_exchange(
+                before,
+                before + 1,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        }
+        Ok(said)
+    }
+
+    fn show(&self, record: KeyRecord) {
+        let part = self.part(&record.hash);
+        let mut fresh = Part::clone(&part.load());
+        let used = match fresh.get(&record.hash) {
+            Some(key) => key.used.clone(),
+            None => Arc::new(Used::starting_at(record.used_at)),
+        };
+        self.index.lock().insert(&record);
+        fresh.insert(record.hash, Arc::new(Key::new(record, used)));
+        part.store(Arc::new(fresh));
+    }
+
+    /// Reads everything. The caller holds `changes`, or is the only one.
     fn reload(&self, annex: &dyn Annex) -> StoreResult<()> {
-        let old = self.table.load_full();
-        let mut by_hash = HashMap::new();
+        // Before the read: what changes during it is read again the next time.
+        let version = annex.keys_version()?;
+        let mut parts: Vec<Part> = (0..PARTS).map(|_| Part::new()).collect();
+        let mut index = Index::default();
         for record in annex.keys()?.into_iter().chain(self.fixed.iter().cloned()) {
-            let used = match old.by_hash.get(&record.hash) {
+            let used = match self.part(&record.hash).load().get(&record.hash) {
                 Some(key) => key.used.clone(),
                 None => Arc::new(Used::starting_at(record.used_at)),
             };
-            by_hash.insert(record.hash, Arc::new(Key::new(record, used)));
+            index.insert(&record);
+            let part = &mut parts[usize::from(record.hash[0])];
+            part.insert(record.hash, Arc::new(Key::new(record, used)));
         }
-        self.table.store(Arc::new(Table { by_hash }));
+        for (at, part) in self.parts.iter().zip(parts) {
+            at.store(Arc::new(part));
+        }
+        *self.index.lock() = index;
+        self.version.store(version, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -260,6 +377,7 @@ impl Key {
             key_hash: Some(short.into()),
             key_agent: grants.bound_agent().cloned(),
             worker: grants.worker().cloned(),
+            node: grants.node().cloned(),
             grants,
         };
         Self {

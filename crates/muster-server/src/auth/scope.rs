@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use muster_wire::AgentId;
 use muster_wire::id::check_id;
+use muster_wire::{AgentId, NodeId};
 
 /// One scope as people write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,15 @@ pub enum Scope {
     AgentOnly(AgentId),
     /// The same, as the one agent this supervised process first registers as.
     Worker(Arc<str>),
+    /// Hold the link of one node, and nothing else.
+    Node(NodeId),
+    /// Enrol one node of this name, once.
+    Enroll(Arc<str>),
+    /// The workspace key of a Relay broker: enrol and rotate its own node, and use the agent
+    /// registry and the channel shim. Every worker of that broker can see it.
+    Relay,
+    /// The token of one agent under a Relay broker, by that agent's id.
+    RelayAgent(Arc<str>),
 }
 
 /// A word is no scope. Which one is not repeated: it may be a secret in the wrong place.
@@ -32,7 +41,9 @@ pub struct ScopeError;
 
 impl fmt::Display for ScopeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a scope is one of admin, operate, read, call, agent, agent:ID and worker:ID")
+        f.write_str(
+            "a scope is one of admin, operate, read, call, agent, agent:ID, worker:ID, node:ID and relay",
+        )
     }
 }
 
@@ -52,12 +63,22 @@ impl Scope {
                 "read" => Scope::Read,
                 "call" => Scope::Call,
                 "agent" => Scope::Agent,
+                "relay" => Scope::Relay,
                 _ => return Err(no()),
             },
             Some(("agent", id)) => Scope::AgentOnly(AgentId::parse(id).map_err(|_| no())?),
             Some(("worker", id)) => {
                 check_id(id).map_err(|_| no())?;
                 Scope::Worker(id.into())
+            }
+            Some(("node", id)) => Scope::Node(NodeId::parse(id).map_err(|_| no())?),
+            Some(("enroll", name)) => {
+                check_id(name).map_err(|_| no())?;
+                Scope::Enroll(name.into())
+            }
+            Some(("relay-agent", id)) => {
+                check_id(id).map_err(|_| no())?;
+                Scope::RelayAgent(id.into())
             }
             Some(_) => return Err(no()),
         })
@@ -73,6 +94,24 @@ impl Scope {
             Scope::Agent => "agent".into(),
             Scope::AgentOnly(id) => format!("agent:{id}"),
             Scope::Worker(id) => format!("worker:{id}"),
+            Scope::Node(id) => format!("node:{id}"),
+            Scope::Enroll(name) => format!("enroll:{name}"),
+            Scope::Relay => "relay".into(),
+            Scope::RelayAgent(id) => format!("relay-agent:{id}"),
+        }
+    }
+
+    /// Whether it is for one program alone, and no other scope goes beside it.
+    pub fn stands_alone(&self) -> bool {
+        match self {
+            Scope::Node(_) | Scope::Enroll(_) | Scope::Relay | Scope::RelayAgent(_) => true,
+            Scope::Admin
+            | Scope::Operate
+            | Scope::Read
+            | Scope::Call
+            | Scope::Agent
+            | Scope::AgentOnly(_)
+            | Scope::Worker(_) => false,
         }
     }
 }
@@ -98,12 +137,21 @@ pub enum Need {
     Operate,
     /// To change who may: always needs a key, on loopback too.
     Admin,
+    /// To be a node: its own link. Not even an admin is one. Always needs a key.
+    Node,
+    /// To be a Relay broker: its workspace key. Always needs a key.
+    Relay,
+    /// To be a Relay broker, one of its nodes, or one of its agents. Always needs a key.
+    RelayAny,
 }
 
 impl Need {
     /// Whether it needs a key even on loopback.
     pub fn always_needs_a_key(self) -> bool {
-        matches!(self, Need::Operate | Need::Admin)
+        matches!(
+            self,
+            Need::Operate | Need::Admin | Need::Node | Need::Relay | Need::RelayAny
+        )
     }
 
     /// The scopes that would do, for the message of a refusal.
@@ -117,6 +165,9 @@ impl Need {
             Need::Cancel => "call, agent or operate",
             Need::Operate => "operate",
             Need::Admin => "admin",
+            Need::Node => "node:ID",
+            Need::Relay => "relay",
+            Need::RelayAny => "relay, or the token of a node or an agent of a Relay broker",
         }
     }
 
@@ -130,6 +181,9 @@ impl Need {
             Need::Cancel => CALL | AGENT | OPERATE,
             Need::Operate => OPERATE,
             Need::Admin => ADMIN,
+            Need::Node => NODE,
+            Need::Relay => RELAY,
+            Need::RelayAny => RELAY | NODE | RELAY_AGENT,
         }
     }
 }
@@ -139,6 +193,9 @@ const OPERATE: u8 = 2;
 const READ: u8 = 4;
 const CALL: u8 = 8;
 const AGENT: u8 = 16;
+const NODE: u8 = 32;
+const RELAY: u8 = 64;
+const RELAY_AGENT: u8 = 128;
 
 /// The scopes of one key, ready to be asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -147,6 +204,8 @@ pub struct Grants {
     /// The agents it is bound to; empty is bound to none.
     only: Vec<AgentId>,
     worker: Option<Arc<str>>,
+    node: Option<NodeId>,
+    relay_agent: Option<Arc<str>>,
 }
 
 impl Grants {
@@ -165,7 +224,7 @@ impl Grants {
         for scope in scopes {
             match scope {
                 Scope::Admin => {
-                    grants.bits = ADMIN | OPERATE | READ | CALL | AGENT;
+                    grants.bits = ADMIN | OPERATE | READ | CALL | AGENT | RELAY;
                     unbound = true;
                 }
                 Scope::Operate => grants.bits |= OPERATE,
@@ -182,6 +241,17 @@ impl Grants {
                 Scope::Worker(id) => {
                     grants.bits |= AGENT;
                     grants.worker = Some(id.clone());
+                }
+                Scope::Node(id) => {
+                    grants.bits |= NODE;
+                    grants.node = Some(id.clone());
+                }
+                // Grants nothing by itself: enrolment looks the token up.
+                Scope::Enroll(_) => {}
+                Scope::Relay => grants.bits |= RELAY,
+                Scope::RelayAgent(id) => {
+                    grants.bits |= RELAY_AGENT;
+                    grants.relay_agent = Some(id.clone());
                 }
             }
         }
@@ -216,6 +286,16 @@ impl Grants {
         self.worker.as_ref()
     }
 
+    /// The node whose link it may hold.
+    pub fn node(&self) -> Option<&NodeId> {
+        self.node.as_ref()
+    }
+
+    /// The agent under a Relay broker whose token it is.
+    pub fn relay_agent(&self) -> Option<&Arc<str>> {
+        self.relay_agent.as_ref()
+    }
+
     /// Whether it is a worker's key that no registration has bound yet.
     pub fn is_unbound_worker(&self) -> bool {
         self.worker.is_some() && self.only.is_empty()
@@ -246,6 +326,10 @@ mod tests {
             "agent",
             "agent:a-1",
             "worker:wrk_1",
+            "node:node_1",
+            "enroll:box-1",
+            "relay",
+            "relay-agent:agt_1",
         ] {
             assert_eq!(Scope::parse(word).unwrap().word(), word);
         }
@@ -258,6 +342,10 @@ mod tests {
             "Admin",
             "agent:..",
             "admin:x",
+            "relay:x",
+            "enroll:",
+            "enroll:a b",
+            "node",
         ] {
             assert!(Scope::parse(word).is_err(), "{word:?}");
         }
@@ -265,16 +353,24 @@ mod tests {
 
     #[test]
     fn each_scope_satisfies_exactly_its_needs() {
-        use Need::{Admin, Agent, Call, Cancel, Nothing, Operate, Read, Results};
-        let all = [Nothing, Agent, Call, Results, Read, Cancel, Operate, Admin];
+        use Need::{
+            Admin, Agent, Call, Cancel, Node, Nothing, Operate, Read, Relay, RelayAny, Results,
+        };
+        let all = [
+            Nothing, Agent, Call, Results, Read, Cancel, Operate, Admin, Relay, RelayAny, Node,
+        ];
         for (word, may) in [
-            ("admin", &all[..]),
+            ("admin", &all[..all.len() - 1]),
             ("operate", &[Nothing, Cancel, Operate]),
             ("read", &[Nothing, Results, Read]),
             ("call", &[Nothing, Call, Results, Cancel]),
             ("agent", &[Nothing, Agent, Call, Results, Cancel]),
             ("agent:a", &[Nothing, Agent, Call, Results, Cancel]),
             ("worker:w", &[Nothing, Agent, Call, Results, Cancel]),
+            ("node:n", &[Nothing, Node, RelayAny]),
+            ("enroll:n", &[Nothing]),
+            ("relay", &[Nothing, Relay, RelayAny]),
+            ("relay-agent:a", &[Nothing, RelayAny]),
         ] {
             for need in all {
                 assert_eq!(
@@ -312,7 +408,13 @@ mod tests {
             assert!(free.satisfy(need));
             assert!(!need.always_needs_a_key());
         }
-        for need in [Need::Operate, Need::Admin] {
+        for need in [
+            Need::Operate,
+            Need::Admin,
+            Need::Node,
+            Need::Relay,
+            Need::RelayAny,
+        ] {
             assert!(!free.satisfy(need));
             assert!(need.always_needs_a_key());
         }

@@ -8,7 +8,7 @@ use muster_wire::{AgentId, ExecutionId, RunId, Timestamp, mint};
 use super::MemoryStore;
 use crate::annex::{
     Annex, AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, Logs, MemoryAction, MemoryBy,
-    MemoryEvent, MemoryEventFilter, MemoryRow, MemoryScope, NoteRow,
+    MemoryEvent, MemoryEventFilter, MemoryRow, MemoryScope, NoteRow, RelayRow,
 };
 use crate::bound::{BYTES_MAX, LINES_MAX, log_size};
 use crate::{Retention, StoreError, StoreResult, glob};
@@ -33,6 +33,8 @@ pub(super) struct Beside {
     identities: Vec<IdentityRow>,
     credentials: Vec<CredentialRow>,
     settings: BTreeMap<String, Bytes>,
+    relay: BTreeMap<(String, String), RelayRow>,
+    keys_version: u64,
 }
 
 impl Beside {
@@ -62,6 +64,10 @@ impl Beside {
         let old = self.changes.iter().take(limit).take_while(old).count();
         self.changes.drain(..old);
         gone += old;
+        let invocation =
+            |row: &RelayRow| row.kind == "invocation" && row.updated_at < cut.workers_before;
+        gone += usize::try_from(super::retire::removed(&mut self.relay, limit, invocation))
+            .unwrap_or(usize::MAX);
         self.lines.retain(|_, lines| {
             let goes = lines.written_at < cut.logs_before;
             gone += if goes { lines.logs.lines.len() } else { 0 };
@@ -264,7 +270,60 @@ impl Annex for MemoryStore {
     fn key_put(&self, key: &KeyRecord) -> StoreResult<()> {
         let mut beside = self.beside.lock();
         beside.keys.insert(key.id.clone(), key.clone());
+        beside.keys_version += 1;
         Ok(())
+    }
+
+    fn key_take(&self, id: &str, at: Timestamp) -> StoreResult<bool> {
+        let mut beside = self.beside.lock();
+        let Some(key) = beside
+            .keys
+            .get_mut(id)
+            .filter(|key| key.revoked_at.is_none())
+        else {
+            return Ok(false);
+        };
+        key.revoked_at = Some(at);
+        beside.keys_version += 1;
+        Ok(true)
+    }
+
+    fn key_delete(&self, id: &str) -> StoreResult<bool> {
+        let mut beside = self.beside.lock();
+        let gone = beside.keys.remove(id).is_some();
+        beside.keys_version += u64::from(gone);
+        Ok(gone)
+    }
+
+    fn keys_version(&self) -> StoreResult<u64> {
+        Ok(self.beside.lock().keys_version)
+    }
+
+    fn relay_put(&self, row: &RelayRow) -> StoreResult<()> {
+        let place = (row.kind.clone(), row.name.clone());
+        self.beside.lock().relay.insert(place, row.clone());
+        Ok(())
+    }
+
+    fn relay_get(&self, kind: &str, name: &str) -> StoreResult<Option<RelayRow>> {
+        let place = (kind.to_owned(), name.to_owned());
+        Ok(self.beside.lock().relay.get(&place).cloned())
+    }
+
+    fn relay_list(&self, kind: &str, after: &str, limit: usize) -> StoreResult<Vec<RelayRow>> {
+        let beside = self.beside.lock();
+        let behind = beside.relay.range((kind.to_owned(), after.to_owned())..);
+        let found = behind
+            .map(|(_, row)| row)
+            .take_while(|row| row.kind == kind)
+            .filter(|row| *row.name > *after)
+            .take(limit);
+        Ok(found.cloned().collect())
+    }
+
+    fn relay_delete(&self, kind: &str, name: &str) -> StoreResult<bool> {
+        let place = (kind.to_owned(), name.to_owned());
+        Ok(self.beside.lock().relay.remove(&place).is_some())
     }
 
     fn audit_add(&self, row: &AuditRow) -> StoreResult<()> {

@@ -3,6 +3,7 @@
 
 mod annex;
 mod fault;
+mod fleet;
 mod outbox;
 mod question;
 mod retire;
@@ -12,12 +13,13 @@ use std::path::Path;
 
 use bytes::Bytes;
 use muster_engine::event::{Known, KnownTree, Submission};
+use muster_engine::fleet::row::{FleetHistoryRow, WorkerRow};
 use muster_engine::replay;
 use muster_engine::row::{
     ApprovalRow, AttemptRow, EventRow, ExecutionRow, OpenExecution, Payload, PayloadKind,
     QueueCount, QueueKey, QueuedRow, Snapshot,
 };
-use muster_wire::{AgentId, ExecutionId, ParentEnd, RunId, Status, Timestamp};
+use muster_wire::{AgentId, ExecutionId, NodeId, ParentEnd, RunId, Status, Timestamp, WorkerId};
 use parking_lot::Mutex;
 
 pub use self::fault::{Fault, Faults};
@@ -27,7 +29,7 @@ use self::state::{Large, State};
 use crate::{
     ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem,
     Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult,
-    StoreSizes, StoredAgent, Window, check,
+    StoreSizes, StoredAgent, Window, WorkerFilter, check,
 };
 
 /// A store that is gone when it is dropped.
@@ -403,6 +405,25 @@ impl Store for MemoryStore {
         Err(StoreError::Conflict(text))
     }
 
+    fn workers(&self, filter: &WorkerFilter, page: &Page) -> StoreResult<Vec<WorkerRow>> {
+        Ok(self.state.lock().fleet.workers(filter, page))
+    }
+
+    fn worker(&self, id: &WorkerId) -> StoreResult<Option<WorkerRow>> {
+        Ok(self.state.lock().fleet.worker(id))
+    }
+
+    fn fleet_history(
+        &self,
+        node: Option<&NodeId>,
+        worker: Option<&WorkerId>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> StoreResult<Vec<FleetHistoryRow>> {
+        let state = self.state.lock();
+        Ok(state.fleet.history(node, worker, before, limit))
+    }
+
     fn open_counts(&self) -> StoreResult<Vec<(Status, u64)>> {
         let state = self.state.lock();
         let mut counts: Vec<(Status, u64)> = Vec::new();
@@ -446,7 +467,7 @@ fn snapshot(state: &State) -> Snapshot {
     }
     let is_open = |run: &RunId| state.run_members(run).any(|row| !row.status.is_terminal());
     Snapshot {
-        fleet: muster_engine::fleet::FleetSnapshot::default(),
+        fleet: state.fleet.snapshot(Timestamp::wall_clock()),
         last_seq: state.last_seq(),
         last_at: state
             .events

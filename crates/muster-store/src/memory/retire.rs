@@ -37,6 +37,7 @@ pub(super) fn retire(state: &mut State, beside: &mut Beside, cut: &Retention, li
     gone += removed(&mut state.instances, limit, |row| {
         row.gone_at.is_some_and(|at| at < cut.instances_before)
     });
+    gone += state.fleet.retire(cut, limit);
     gone + beside.retire(cut, limit)
 }
 
@@ -99,7 +100,8 @@ fn retire_payloads(state: &mut State, before: Timestamp, limit: usize) -> u64 {
     (small.len() + large.len()) as u64
 }
 
-fn removed<K: Ord + Clone, V>(
+/// Removes what is old, at most so many.
+pub(super) fn removed<K: Ord + Clone, V>(
     map: &mut std::collections::BTreeMap<K, V>,
     limit: usize,
     is_old: impl Fn(&V) -> bool,

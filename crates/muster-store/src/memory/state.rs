@@ -14,11 +14,12 @@ use muster_engine::row::{
 use muster_wire::{AgentId, ExecutionId, InstanceId, RunId, Timestamp};
 use rustc_hash::FxHashMap;
 
+use super::fleet::Fleet;
 use super::outbox::Message;
 use crate::{QuarantineItem, StoreError, StoreResult, change};
 
 /// A step back.
-type Undo = Box<dyn FnOnce(&mut State)>;
+pub(super) type Undo = Box<dyn FnOnce(&mut State)>;
 
 /// A large payload and when it was stored.
 pub(super) struct Large {
@@ -44,6 +45,7 @@ pub(super) struct State {
     pub(super) outbox: BTreeMap<u64, Message>,
     pub(super) agents: BTreeMap<AgentId, AgentRow>,
     pub(super) instances: BTreeMap<(AgentId, InstanceId), InstanceRow>,
+    pub(super) fleet: Fleet,
     pub(super) hold: Option<Arc<str>>,
     pub(super) quarantine: BTreeMap<String, QuarantineItem>,
 }
@@ -247,7 +249,7 @@ impl State {
                     state.events.remove(&seq);
                 }))
             }
-            Write::Fleet(_) => Ok(Box::new(|_| {})),
+            Write::Fleet(write) => self.fleet.apply(write),
             Write::SetHold(reason) => {
                 let before = std::mem::replace(&mut self.hold, reason.clone());
                 Ok(Box::new(move |state| state.hold = before))
@@ -307,13 +309,15 @@ impl State {
     }
 }
 
-fn put_back<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, before: Option<V>) {
+/// Puts a value back where it was.
+pub(super) fn put_back<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, before: Option<V>) {
     match before {
         Some(value) => drop(map.insert(key, value)),
         None => drop(map.remove(&key)),
     }
 }
 
-fn conflict(text: String) -> StoreError {
+/// A write that does not go with what is there.
+pub(super) fn conflict(text: String) -> StoreError {
     StoreError::Conflict(text)
 }

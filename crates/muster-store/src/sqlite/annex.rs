@@ -1,23 +1,25 @@
 //! The trait [`Annex`], each method on the file it belongs to.
 
+use std::sync::atomic::Ordering;
+
 use bytes::Bytes;
 use muster_wire::{AgentId, ExecutionId, Timestamp};
 use rusqlite::Connection;
 
-use super::{SqliteStore, key, kv, log};
+use super::{SqliteStore, key, kv, log, relay};
 use crate::annex::{
     Annex, AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, Logs, MemoryBy, MemoryEvent,
-    MemoryEventFilter, MemoryRow, MemoryScope, NoteRow,
+    MemoryEventFilter, MemoryRow, MemoryScope, NoteRow, RelayRow,
 };
 use crate::{StoreError, StoreResult};
 
 impl SqliteStore {
     /// One change in the decisions file, in a transaction of its own, by its one writer.
-    fn change(
+    fn change<T>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Connection) -> StoreResult<()>,
-    ) -> StoreResult<()> {
+        work: impl FnOnce(&Connection) -> StoreResult<T>,
+    ) -> StoreResult<T> {
         self.decisions.lock().transact(doing, work)
     }
 }
@@ -111,7 +113,49 @@ impl Annex for SqliteStore {
     }
 
     fn key_put(&self, key: &KeyRecord) -> StoreResult<()> {
-        self.change("write a key", |conn| key::put_key(conn, key))
+        self.change("write a key", |conn| key::put_key(conn, key))?;
+        self.keys_version.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    fn key_take(&self, id: &str, at: Timestamp) -> StoreResult<bool> {
+        let taken = self.change("take a key", |conn| key::take_key(conn, id, at))?;
+        self.keys_version
+            .fetch_add(u64::from(taken), Ordering::Release);
+        Ok(taken)
+    }
+
+    fn key_delete(&self, id: &str) -> StoreResult<bool> {
+        let gone = self.change("remove a key", |conn| key::delete_key(conn, id))?;
+        self.keys_version
+            .fetch_add(u64::from(gone), Ordering::Release);
+        Ok(gone)
+    }
+
+    fn keys_version(&self) -> StoreResult<u64> {
+        Ok(self.keys_version.load(Ordering::Acquire))
+    }
+
+    fn relay_put(&self, row: &RelayRow) -> StoreResult<()> {
+        self.change("write a record of the Relay registry", |conn| {
+            relay::put(conn, row)
+        })
+    }
+
+    fn relay_get(&self, kind: &str, name: &str) -> StoreResult<Option<RelayRow>> {
+        self.decision_readers
+            .with(|conn| relay::get(conn, kind, name))
+    }
+
+    fn relay_list(&self, kind: &str, after: &str, limit: usize) -> StoreResult<Vec<RelayRow>> {
+        self.decision_readers
+            .with(|conn| relay::list(conn, kind, after, limit))
+    }
+
+    fn relay_delete(&self, kind: &str, name: &str) -> StoreResult<bool> {
+        self.change("remove a record of the Relay registry", |conn| {
+            relay::delete(conn, kind, name)
+        })
     }
 
     fn audit_add(&self, row: &AuditRow) -> StoreResult<()> {

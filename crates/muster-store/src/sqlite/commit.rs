@@ -111,6 +111,10 @@ impl Decisions {
                 )?;
             } else if let Some(mark) = id.strip_prefix("row:run:") {
                 run("DELETE FROM runs WHERE id = ?1", mark)?;
+            } else if let Some(worker) = id.strip_prefix("row:worker:") {
+                run("DELETE FROM workers WHERE id = ?1", worker)?;
+            } else if let Some(node) = id.strip_prefix("row:node:") {
+                run("DELETE FROM nodes WHERE id = ?1", node)?;
             } else if let Some(attempt) = id.strip_prefix("row:attempt:") {
                 run(
                     "DELETE FROM attempts WHERE execution || '~' || n = ?1",

@@ -2,7 +2,7 @@
 //! change in a transaction of its own.
 
 use bytes::Bytes;
-use muster_wire::{AgentId, ExecutionId};
+use muster_wire::{AgentId, ExecutionId, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use super::connection::failed;
@@ -14,7 +14,7 @@ use crate::annex::{AuditRow, CredentialRow, IdentityRow, KeyRecord};
 /// Every key.
 pub(super) fn keys(conn: &Connection) -> StoreResult<Vec<KeyRecord>> {
     let sql = "SELECT id, prefix, hash, name, scopes, principal, created_at, used_at,
-                  revoked_at, expires_at FROM keys ORDER BY created_at, id";
+                  revoked_at, expires_at, detail FROM keys ORDER BY created_at, id";
     all(conn, sql, [], |row| {
         let mut from = Columns::of(row);
         Ok(KeyRecord {
@@ -28,6 +28,7 @@ pub(super) fn keys(conn: &Connection) -> StoreResult<Vec<KeyRecord>> {
             used_at: from.time_opt()?,
             revoked_at: from.time_opt()?,
             expires_at: from.time_opt()?,
+            detail: from.text_opt()?.map(str::to_owned),
         })
     })
 }
@@ -37,7 +38,7 @@ pub(super) fn put_key(conn: &Connection, key: &KeyRecord) -> StoreResult<()> {
     let scopes = to_json(&key.scopes)?;
     conn.prepare_cached(
         "INSERT OR REPLACE INTO keys (id, prefix, hash, name, scopes, principal, created_at,
-            used_at, revoked_at, expires_at) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
+            used_at, revoked_at, expires_at, detail) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
     )
     .and_then(|mut s| {
         s.execute(params![
@@ -51,10 +52,27 @@ pub(super) fn put_key(conn: &Connection, key: &KeyRecord) -> StoreResult<()> {
             key.used_at.map(|t| t.0),
             key.revoked_at.map(|t| t.0),
             key.expires_at.map(|t| t.0),
+            key.detail.as_deref().map(str::as_bytes),
         ])
     })
     .map_err(failed("write a key"))?;
     Ok(())
+}
+
+/// Revokes a key that nobody has revoked; whether it was so.
+pub(super) fn take_key(conn: &Connection, id: &str, at: Timestamp) -> StoreResult<bool> {
+    conn.prepare_cached("UPDATE keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL")
+        .and_then(|mut s| s.execute(params![id, at.0]))
+        .map(|rows| rows > 0)
+        .map_err(failed("take a key"))
+}
+
+/// Removes a key; whether there was one.
+pub(super) fn delete_key(conn: &Connection, id: &str) -> StoreResult<bool> {
+    conn.prepare_cached("DELETE FROM keys WHERE id = ?1")
+        .and_then(|mut s| s.execute([id]))
+        .map(|rows| rows > 0)
+        .map_err(failed("remove a key"))
 }
 
 /// Writes a line of the audit log.

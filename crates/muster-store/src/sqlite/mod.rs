@@ -10,6 +10,8 @@ mod backup;
 mod codes;
 mod commit;
 mod connection;
+mod fleet;
+mod fleet_rows;
 mod key;
 mod known;
 mod kv;
@@ -19,6 +21,7 @@ mod open;
 mod outbox;
 mod payload;
 mod question;
+mod relay;
 mod replay;
 mod restore;
 mod retire;
@@ -33,6 +36,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use muster_wire::Timestamp;
@@ -105,6 +109,8 @@ pub struct SqliteStore {
     retired_to: Mutex<retire::Cursor>,
     /// The same for runs that go for want of room.
     oldest_to: Mutex<retire::Cursor>,
+    /// Grows with each change of a key.
+    keys_version: AtomicU64,
     /// Where the last pass over old payloads stopped.
     payloads_to: Mutex<i64>,
     /// The wall clock when it was opened, and the moment of that: a later step of the wall clock

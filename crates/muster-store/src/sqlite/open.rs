@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use muster_wire::Timestamp;
@@ -101,6 +101,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
         log_readers,
         retired_to: Mutex::new(None),
         oldest_to: Mutex::new(None),
+        keys_version: AtomicU64::new(1),
         payloads_to: Mutex::new(0),
         opened: (Timestamp::wall_clock(), Instant::now()),
     })

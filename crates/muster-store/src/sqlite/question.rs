@@ -20,24 +20,38 @@ const SORTED_MAX: i64 = 5_000;
 
 /// A `WHERE` that grows, with its values.
 #[derive(Default)]
-struct Where {
+pub(super) struct Where {
     terms: Vec<String>,
     values: Vec<Value>,
 }
 
 impl Where {
+    /// Every term, or one that is always true.
+    pub(super) fn terms(&self) -> String {
+        if self.terms.is_empty() {
+            return "1".to_owned();
+        }
+        self.terms.join(" AND ")
+    }
+
+    /// The values, in order.
+    pub(super) fn values(&self) -> &[Value] {
+        &self.values
+    }
+
     /// Adds a term; each `?` in it takes one of the values.
-    fn and(&mut self, term: &str, values: impl IntoIterator<Item = Value>) {
+    pub(super) fn and(&mut self, term: &str, values: impl IntoIterator<Item = Value>) {
         self.terms.push(term.to_owned());
         self.values.extend(values);
     }
 
-    fn text(&mut self, term: &str, value: &str) {
+    /// Adds a term about text.
+    pub(super) fn text(&mut self, term: &str, value: &str) {
         self.and(term, [Value::Text(value.to_owned())]);
     }
 
     /// The column begins or ends with this.
-    fn part(&mut self, column: &str, part: &str) {
+    pub(super) fn part(&mut self, column: &str, part: &str) {
         let length = part.chars().count();
         self.and(
             &format!("(substr({column}, 1, {length}) = ? OR substr({column}, -{length}) = ?)"),
@@ -45,7 +59,8 @@ impl Where {
         );
     }
 
-    fn page(&mut self, page: &Page, oldest_first: bool) {
+    /// Behind the cursor of a page.
+    pub(super) fn page(&mut self, page: &Page, oldest_first: bool) {
         if let Some((at, id)) = &page.after {
             let sign = if oldest_first { ">" } else { "<" };
             self.and(
@@ -86,15 +101,11 @@ pub(super) fn approvals(
             [Value::Integer(at.0), Value::Text(id.clone())],
         );
     }
-    let terms = if narrow.terms.is_empty() {
-        "1".to_owned()
-    } else {
-        narrow.terms.join(" AND ")
-    };
     let sql = format!(
-        "SELECT {} FROM approvals WHERE {terms}
+        "SELECT {} FROM approvals WHERE {}
          ORDER BY requested_at DESC, execution || ' ' || request DESC LIMIT {}",
         rows::APPROVAL_COLUMNS,
+        narrow.terms(),
         page.limit
     );
     readable(conn, &sql, params_from_iter(&narrow.values), |row| {

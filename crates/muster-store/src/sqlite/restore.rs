@@ -23,7 +23,7 @@ const GONE_US: i64 = 24 * 3600 * 1_000_000;
 pub(super) fn restore(conn: &Connection, now: Timestamp) -> StoreResult<Restored> {
     let mut aside = Aside::of(conn, now)?;
     let snapshot = Snapshot {
-        fleet: muster_engine::fleet::FleetSnapshot::default(),
+        fleet: super::fleet::snapshot(conn, now, &mut aside)?,
         last_seq: last_seq(conn)?,
         last_at: first(
             conn,
@@ -71,7 +71,7 @@ pub(super) fn restore(conn: &Connection, now: Timestamp) -> StoreResult<Restored
 }
 
 /// Rows that could not be read. Those of earlier starts are known and passed over.
-struct Aside {
+pub(super) struct Aside {
     now: Timestamp,
     known: HashSet<String>,
     new: Vec<QuarantineItem>,
@@ -93,7 +93,7 @@ impl Aside {
     }
 
     /// Reads rows whose first column identifies them.
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &mut self,
         conn: &Connection,
         noun: &str,
@@ -139,6 +139,9 @@ fn described(row: &Row<'_>) -> String {
         "evidence",
         "functions",
         "secret_hash",
+        "detail",
+        "spec",
+        "idempotency_key",
     ];
     (1..statement.column_count())
         .filter_map(|at| {

@@ -70,6 +70,18 @@ impl SqliteStore {
             rows,
         )?;
         for sql in [
+            "DELETE FROM workers WHERE rowid IN
+             (SELECT rowid FROM workers INDEXED BY workers_ended
+              WHERE ended_at IS NOT NULL AND ended_at < ?1 LIMIT ?2)",
+            "DELETE FROM fleet_history WHERE seq IN
+             (SELECT seq FROM fleet_history ORDER BY seq LIMIT ?2) AND at < ?1",
+            "DELETE FROM relay WHERE (kind, name) IN
+             (SELECT kind, name FROM relay INDEXED BY relay_time
+              WHERE kind = 'invocation' AND updated_at < ?1 LIMIT ?2)",
+        ] {
+            gone += self.retire_rows(sql, cut.workers_before.0, rows)?;
+        }
+        for sql in [
             "DELETE FROM webhook_outbox WHERE seq IN
              (SELECT seq FROM webhook_outbox WHERE delivered_at < ?1 LIMIT ?2)",
             "DELETE FROM webhook_outbox WHERE seq IN

@@ -9,7 +9,8 @@ use muster_engine::row::{
     QueueKey, RunRow, Wait,
 };
 use muster_wire::{
-    AgentId, Category, ExecutionId, FunctionName, InstanceId, RunId, SecretHash, Timestamp,
+    AgentId, Category, ExecutionId, FunctionName, InstanceId, NodeId, RunId, SecretHash, Timestamp,
+    WorkerId,
 };
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -37,7 +38,8 @@ macro_rules! attempt_columns {
 /// The columns that [`event`] reads.
 macro_rules! event_columns {
     () => {
-        "seq,at,kind,execution,run,agent,function,instance,attempt,status,reason,category,text"
+        "seq,at,kind,execution,run,agent,function,instance,node,worker,attempt,status,reason,\
+         category,text"
     };
 }
 pub(crate) use {attempt_columns, event_columns, execution_columns};
@@ -332,8 +334,8 @@ pub(crate) fn event(from: &mut Columns<'_>) -> StoreResult<EventRow> {
         agent: from.text_opt()?.map(AgentId::trusted),
         function: from.text_opt()?.map(FunctionName::trusted),
         instance: from.text_opt()?.map(InstanceId::trusted),
-        node: None,
-        worker: None,
+        node: from.text_opt()?.map(NodeId::trusted),
+        worker: from.text_opt()?.map(WorkerId::trusted),
         attempt: from.number_opt()?,
         status: from.code_opt()?,
         reason: from.arc_opt()?,

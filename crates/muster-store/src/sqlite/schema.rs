@@ -10,7 +10,7 @@ use muster_wire::{ExecutionKind, FunctionKind, Lane, Origin, Status};
 use super::codes::Code;
 
 /// The format that this build writes, and the newest it reads.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// Steps of the decisions file; each brings the format of its number.
 pub(crate) const DECISIONS: &[&str] = &[
@@ -178,6 +178,52 @@ CREATE INDEX webhook_outbox_delivered ON webhook_outbox (delivered_at)
 CREATE INDEX webhook_outbox_dead ON webhook_outbox (dead_at) WHERE dead_at IS NOT NULL;
 CREATE INDEX webhook_outbox_execution ON webhook_outbox (execution);
 ",
+    r"
+ALTER TABLE events ADD COLUMN node TEXT;
+ALTER TABLE events ADD COLUMN worker TEXT;
+CREATE INDEX events_worker ON events (worker) WHERE worker IS NOT NULL;
+CREATE INDEX events_node ON events (node) WHERE node IS NOT NULL;
+
+-- What a key is for, as JSON: what an enrolment token enrols.
+ALTER TABLE keys ADD COLUMN detail BLOB;
+
+-- The words here are text. detail: JSON of what no list filters by. state: the one that was last
+-- told; what it is now is computed.
+CREATE TABLE nodes (
+    id TEXT PRIMARY KEY, name BLOB NOT NULL, kind TEXT NOT NULL, wish TEXT NOT NULL,
+    state TEXT NOT NULL, state_at INTEGER NOT NULL, enrolled_at INTEGER NOT NULL,
+    connected_at INTEGER, heard_at INTEGER, principal BLOB NOT NULL, detail TEXT NOT NULL
+);
+
+-- spec is sealed; it is the last column, so that lists need not walk over it.
+CREATE TABLE workers (
+    id TEXT PRIMARY KEY, name BLOB NOT NULL, node TEXT, state TEXT NOT NULL,
+    state_at INTEGER NOT NULL, created_at INTEGER NOT NULL, confirmed_at INTEGER,
+    ended_at INTEGER, ended_how TEXT, agent TEXT, principal BLOB NOT NULL,
+    idempotency_key BLOB, detail TEXT NOT NULL, spec BLOB NOT NULL
+);
+CREATE INDEX workers_time ON workers (created_at, id);
+CREATE INDEX workers_node ON workers (node, created_at, id);
+CREATE INDEX workers_name ON workers (name, created_at, id);
+CREATE INDEX workers_living ON workers (created_at, id) WHERE ended_at IS NULL;
+CREATE INDEX workers_ended ON workers (ended_at) WHERE ended_at IS NOT NULL;
+CREATE UNIQUE INDEX workers_key ON workers (idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+-- seq: the number of the event that told it.
+CREATE TABLE fleet_history (
+    seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, node TEXT, worker TEXT, kind TEXT NOT NULL,
+    before BLOB, after BLOB, evidence BLOB NOT NULL
+);
+CREATE INDEX fleet_history_node ON fleet_history (node, seq) WHERE node IS NOT NULL;
+CREATE INDEX fleet_history_worker ON fleet_history (worker, seq) WHERE worker IS NOT NULL;
+
+CREATE TABLE relay (
+    kind TEXT NOT NULL, name BLOB NOT NULL, node BLOB, value BLOB NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+CREATE INDEX relay_time ON relay (kind, updated_at);
+",
 ];
 
 /// Steps of the payload file: large payloads, and the agents' memory.
@@ -253,8 +299,27 @@ pub(crate) fn views() -> String {
             FROM payloads p JOIN executions e ON e.n = p.owner;
          DROP VIEW IF EXISTS events_shown;
          CREATE VIEW events_shown AS SELECT seq, {at} AS at, {event} AS kind, execution, run,
-            agent, function, instance, attempt, {status} AS status,
-            CAST(reason AS TEXT) AS reason, category, CAST(text AS TEXT) AS text FROM events;",
+            agent, function, instance, node, worker, attempt, {status} AS status,
+            CAST(reason AS TEXT) AS reason, category, CAST(text AS TEXT) AS text FROM events;
+         DROP VIEW IF EXISTS nodes_shown;
+         CREATE VIEW nodes_shown AS SELECT id, CAST(name AS TEXT) AS name, kind, wish,
+            state AS last_told, {state_at} AS last_told_at, {enrolled} AS enrolled_at,
+            {connected} AS connected_at, {heard} AS heard_at, CAST(principal AS TEXT) AS principal,
+            detail ->> 'version' AS version, detail ->> 'host' AS host,
+            detail ->> 'max_workers' AS max_workers, detail -> 'labels' AS labels FROM nodes;
+         DROP VIEW IF EXISTS workers_shown;
+         CREATE VIEW workers_shown AS SELECT w.id, CAST(w.name AS TEXT) AS name, w.node,
+            CAST(n.name AS TEXT) AS node_name, w.state, {w_state_at} AS state_at,
+            {w_created} AS created_at, {w_confirmed} AS confirmed_at, {w_ended} AS ended_at,
+            w.ended_how, w.agent, CAST(w.principal AS TEXT) AS principal,
+            w.detail ->> 'command' AS command, w.detail ->> 'pid' AS pid,
+            w.detail ->> 'restarts' AS restarts, w.detail -> '$.exit.code' AS exit_code,
+            w.detail -> '$.exit.signal' AS exit_signal
+            FROM workers w LEFT JOIN nodes n ON n.id = w.node;
+         DROP VIEW IF EXISTS fleet_history_shown;
+         CREATE VIEW fleet_history_shown AS SELECT seq, {at} AS at, node, worker, kind,
+            CAST(before AS TEXT) AS before, CAST(after AS TEXT) AS after,
+            CAST(evidence AS TEXT) AS evidence FROM fleet_history;",
         kind = ExecutionKind::case("kind"),
         lane = Lane::case("lane"),
         function_kind = FunctionKind::case("function_kind"),
@@ -271,6 +336,14 @@ pub(crate) fn views() -> String {
         accepted = shown_time("a.accepted_at"),
         a_ended = shown_time("a.ended_at"),
         at = shown_time("at"),
+        state_at = shown_time("state_at"),
+        enrolled = shown_time("enrolled_at"),
+        connected = shown_time("connected_at"),
+        heard = shown_time("heard_at"),
+        w_state_at = shown_time("w.state_at"),
+        w_created = shown_time("w.created_at"),
+        w_confirmed = shown_time("w.confirmed_at"),
+        w_ended = shown_time("w.ended_at"),
     )
 }
 

@@ -4,20 +4,21 @@ use std::path::Path;
 
 use bytes::Bytes;
 use muster_engine::event::{Known, KnownTree, Submission};
+use muster_engine::fleet::row::{FleetHistoryRow, WorkerRow};
 use muster_engine::row::{
     ApprovalRow, AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey,
 };
-use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
+use muster_wire::{AgentId, ExecutionId, NodeId, RunId, Status, Timestamp, WorkerId};
 use rusqlite::{Connection, params};
 
 use super::connection::failed;
 use super::known::{all, first};
 use super::rows::Columns;
-use super::{SqliteStore, known, question, restore};
+use super::{SqliteStore, fleet, known, question, restore};
 use crate::{
     ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem,
     Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult,
-    StoreSizes, StoredAgent, Window,
+    StoreSizes, StoredAgent, Window, WorkerFilter,
 };
 
 impl Store for SqliteStore {
@@ -228,6 +229,26 @@ impl Store for SqliteStore {
 
     fn backup(&self, dir: &Path) -> StoreResult<()> {
         self.backup_to(dir)
+    }
+
+    fn workers(&self, filter: &WorkerFilter, page: &Page) -> StoreResult<Vec<WorkerRow>> {
+        self.decision_readers
+            .read(|conn| fleet::workers(conn, filter, page))
+    }
+
+    fn worker(&self, id: &WorkerId) -> StoreResult<Option<WorkerRow>> {
+        self.decision_readers.with(|conn| fleet::worker(conn, id))
+    }
+
+    fn fleet_history(
+        &self,
+        node: Option<&NodeId>,
+        worker: Option<&WorkerId>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> StoreResult<Vec<FleetHistoryRow>> {
+        self.decision_readers
+            .with(|conn| fleet::history(conn, node, worker, before, limit))
     }
 
     fn open_counts(&self) -> StoreResult<Vec<(Status, u64)>> {

@@ -7,7 +7,7 @@ use muster_engine::row::{
     AgentRow, AgentTags, ApprovalRow, AttemptRow, DeliveryRow, EventRow, ExecutionRow, InstanceRow,
     KeyRow, Payload, PayloadKind, RunRow,
 };
-use muster_wire::{AgentId, ExecutionId, InstanceId, RunId, Status};
+use muster_wire::{AgentId, ExecutionId, InstanceId, NodeId, RunId, Status, WorkerId};
 use rusqlite::{Connection, params};
 
 use super::codes::Code;
@@ -97,7 +97,7 @@ pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> 
         Write::SetAgentTags { agent, tags } => set_agent_tags(conn, agent, tags),
         Write::InsertKey(row) => insert_key(conn, row),
         Write::InsertEvent(row) => insert_event(conn, row),
-        Write::Fleet(_) => Ok(()),
+        Write::Fleet(write) => super::fleet::apply(conn, write),
         Write::SetHold(reason) => set_hold(conn, reason.as_deref()),
     }
 }
@@ -534,7 +534,7 @@ fn insert_event(conn: &Connection, row: &EventRow) -> StoreResult<()> {
     conn.prepare_cached(concat!(
         "INSERT INTO events (",
         super::rows::event_columns!(),
-        ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)"
+        ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"
     ))
     .and_then(|mut s| {
         s.execute(params![
@@ -546,6 +546,8 @@ fn insert_event(conn: &Connection, row: &EventRow) -> StoreResult<()> {
             row.agent.as_ref().map(|id| id.as_str()),
             row.function.as_ref().map(|id| id.as_str()),
             row.instance.as_ref().map(InstanceId::as_str),
+            row.node.as_ref().map(NodeId::as_str),
+            row.worker.as_ref().map(WorkerId::as_str),
             row.attempt,
             row.status.map(Code::code),
             row.reason.as_deref().map(str::as_bytes),

@@ -184,6 +184,7 @@ crate::on_each_store! {
             used_at: None,
             revoked_at: None,
             expires_at: Some(Timestamp(9)),
+            detail: Some("{\"node\":\"n\"}".into()),
         };
         assert!(store.keys().unwrap().is_empty());
         store.key_put(&key).unwrap();

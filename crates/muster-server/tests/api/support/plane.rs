@@ -103,6 +103,7 @@ impl TestPlane {
             used_at: None,
             revoked_at: None,
             expires_at: None,
+            detail: None,
         };
         stores.annex.key_put(&record).unwrap();
         let running = Plane::start(config, stores).await.unwrap();
