@@ -481,7 +481,7 @@ async fn a_worker_s_key_is_bound_to_the_agent_it_registers_as_first() {
         .await;
     assert_eq!(beat.status, 403);
     let keys = world
-        .as_owner("GET", "/api/v1/keys", &Value::Null)
+        .as_owner("GET", "/api/v1/keys?all=true", &Value::Null)
         .await
         .json();
     let record = keys["keys"]
