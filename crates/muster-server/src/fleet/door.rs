@@ -29,12 +29,7 @@ pub(crate) fn node_of(app: &App, headers: &HeaderMap) -> Result<NodeId, Problem>
         .ring
         .find(token.trim(), app.clock.now())
         .map_err(|why| refused(why.message()))?;
-    let word = key
-        .record
-        .scopes
-        .iter()
-        .find_map(|word| word.strip_prefix("node:"));
-    word.and_then(|id| NodeId::parse(id).ok()).ok_or_else(|| {
+    key.identity.node.clone().ok_or_else(|| {
         Problem::new(
             Category::PermissionDenied,
             "this key is no node's: it takes one with the scope node:ID",

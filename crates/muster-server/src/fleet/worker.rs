@@ -13,7 +13,7 @@ use muster_wire::fleet::WorkerSpec;
 
 use super::Link;
 use crate::app::App;
-use crate::auth::Scope;
+use crate::auth::Subject;
 use crate::identity::Ready;
 
 /// What a sealed spec is bound to.
@@ -74,10 +74,8 @@ pub(crate) async fn given_env(
     let now = app.clock.now();
     let made = app
         .blocking(move |stores| {
-            let scope = Scope::Worker(Arc::from(id.as_str()));
-            let name = format!("worker {id}");
             work.auth
-                .create(&*stores.annex, &name, &[scope], &principal, None, now)
+                .issue(&*stores.annex, &Subject::Worker(id), &principal, now)
         })
         .await;
     let (key, _) = made.map_err(|error| format!("no key can be made for it: {error}"))?;
@@ -97,11 +95,7 @@ pub(crate) fn revoke_keys(
     stores: &muster_store::Stores,
     worker: &WorkerId,
 ) -> StoreResult<()> {
-    let word = Scope::Worker(Arc::from(worker.as_str())).word();
-    for key in app.auth.ring.list() {
-        if key.revoked_at.is_none() && key.scopes.contains(&word) {
-            app.auth.revoke(&*stores.annex, &key.id, app.clock.now())?;
-        }
-    }
-    Ok(())
+    app.auth
+        .withdraw(&*stores.annex, &Subject::Worker(worker.clone()))
+        .map(|_| ())
 }
