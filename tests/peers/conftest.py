@@ -27,10 +27,11 @@ class World:
         # Whatever else must be closed: proxies, terminals, scripted nodes.
         self.others = []
 
-    def plane(self, start=True, **settings):
+    def plane(self, start=True, host="127.0.0.1", **settings):
         """A plane. Settings are named as in the configuration, with `__` for the dot."""
         data = self.folder / f"plane-{len(self.planes)}"
-        plane = Plane(data, {name.replace("__", "."): v for name, v in settings.items()})
+        settings = {name.replace("__", "."): value for name, value in settings.items()}
+        plane = Plane(data, settings, host=host)
         self.planes.append(plane)
         return plane.start() if start else plane
 

@@ -40,10 +40,11 @@ def quiet_environment(**more):
 class Plane:
     """One `muster server`. Keeps its port and its data over restarts."""
 
-    def __init__(self, data, settings=None, port=None):
+    def __init__(self, data, settings=None, port=None, host="127.0.0.1"):
         self.data = Path(data)
         self.port = port or free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.host = host
+        self.url = f"http://{host}:{self.port}"
         self.settings = settings or {}
         self.child = None
         self.past = []
@@ -57,8 +58,13 @@ class Plane:
         client = getattr(self._own, "client", None)
         if client is None:
             # Without certificates, which take long to read and are of no use here.
-            client = httpx.Client(base_url=self.url, timeout=120, verify=False)
-            self._own.client = client
+            key = self.data / "owner.key"
+            # Beyond loopback every request needs one.
+            shown = self.host != "127.0.0.1" and key.exists()
+            headers = {"X-API-Key": key.read_text().strip()} if shown else {}
+            client = httpx.Client(base_url=self.url, timeout=120, verify=False, headers=headers)
+            if self.host == "127.0.0.1" or shown:
+                self._own.client = client
             self._clients.append(client)
         return client
 
@@ -66,7 +72,7 @@ class Plane:
         environment = quiet_environment(
             **{f"MUSTER_{name.upper().replace('.', '__')}": v for name, v in self.settings.items()}
         )
-        command = [binary(), "server", "--listen", f"127.0.0.1:{self.port}"]
+        command = [binary(), "server", "--listen", f"{self.host}:{self.port}"]
         command += ["--data", str(self.data)]
         self.child = Child("plane", command, env=environment)
         self.past.append(self.child)

@@ -1,4 +1,5 @@
-//! `muster logs`: the last output of a worker as it was written, or what an execution logged.
+//! `muster logs`: the last output of a worker, of one that runs its screen; or what an execution
+//! logged.
 
 use std::io::IsTerminal;
 
@@ -24,20 +25,21 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Logs) -> Outcome<u8> {
 async fn of_worker(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
     let id = resolve::id(asking, Noun::Worker, typed).await?;
     let path = format!("{}/output", Noun::Worker.path(&id));
-    let answer = asking.client.get(&path).await?;
+    let output = asking.client.get_json(&path).await?;
     if asking.json {
-        let text = String::from_utf8_lossy(&answer.body);
-        print_one("output", &serde_json::json!({"id": id, "output": text}));
+        print_one("output", &output);
         return Ok(0);
     }
-    // Untrusted bytes: on a terminal without what would steer it, in a pipe as they are.
-    if std::io::stdout().is_terminal() {
-        let text = String::from_utf8_lossy(&answer.body);
-        for line in text.lines() {
-            out::data(out::clean(line).trim_end());
+    let text = output.get("text").and_then(Value::as_str);
+    // Untrusted text: on a terminal without what would steer it, in a pipe as it is.
+    match text.map(str::trim_end).filter(|text| !text.is_empty()) {
+        None => out::talk("no output is known"),
+        Some(text) if std::io::stdout().is_terminal() => {
+            for line in text.lines() {
+                out::data(out::clean(line).trim_end());
+            }
         }
-    } else {
-        out::data_bytes(&answer.body);
+        Some(text) => out::data(text),
     }
     Ok(0)
 }

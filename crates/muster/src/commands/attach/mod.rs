@@ -52,7 +52,9 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Attach) -> Outcome<u8> {
         "{name} on {}; leave it running with {detach}",
         node_of(&worker)
     ));
-    let mut viewing = Viewing::new(screen, typed, detach, args, name.clone());
+    // What was started with pipes can be watched and takes no keys.
+    let is_terminal = item::text(&worker, &["io"]).is_none_or(|io| io == "pty");
+    let mut viewing = Viewing::new(screen, typed, detach, args, name.clone(), is_terminal);
     let mut next = Some(socket);
     let left = loop {
         let left = match next.take() {
@@ -141,9 +143,6 @@ fn with_hint(failure: Failure) -> Failure {
     }
     match failure.body.error_category {
         Category::Conflict => failure.hint("what it printed last: muster logs WORKER"),
-        Category::UnsupportedByNode => {
-            failure.hint("it was started with --pipes: its output is in `muster logs WORKER`")
-        }
         Category::NodeUnreachable => failure.hint("see `muster nodes` and `muster why WORKER`"),
         _ => failure,
     }

@@ -70,8 +70,8 @@ pub(super) struct Viewing {
     driving: bool,
     /// Who drives, as it was last said.
     said: Option<(bool, Option<String>)>,
-    /// Where the worker's output goes on, as far as it was shown.
-    offset: Option<u64>,
+    /// Driving was asked for over this connection.
+    asked: bool,
     waiting: VecDeque<Message>,
 }
 
@@ -82,9 +82,10 @@ impl Viewing {
         detach: DetachKey,
         args: &Attach,
         name: String,
+        is_terminal: bool,
     ) -> Self {
         let wish = match () {
-            () if args.read_only || !screen.has_keys() => Wish::Watch,
+            () if args.read_only || !is_terminal || !screen.has_keys() => Wish::Watch,
             () if args.take => Wish::Take,
             () if args.drive => Wish::Must,
             () => Wish::IfFree,
@@ -98,7 +99,7 @@ impl Viewing {
             name,
             driving: false,
             said: None,
-            offset: None,
+            asked: false,
             waiting: VecDeque::new(),
         }
     }
@@ -123,7 +124,7 @@ impl Viewing {
         let mut silent = tokio::time::interval(PING);
         let mut heard = Instant::now();
         self.driving = false;
-        self.offset = None;
+        self.asked = false;
         self.waiting.clear();
         let left = loop {
             tokio::select! {
@@ -190,11 +191,14 @@ impl Viewing {
                 screen,
                 rows,
                 cols,
-                offset,
+                ..
             } => {
                 let bytes = STANDARD.decode(screen).unwrap_or_default();
                 self.screen.show(&bytes)?;
-                self.offset = Some(offset);
+                // It comes again whenever the screen is painted anew.
+                if std::mem::replace(&mut self.asked, true) {
+                    return Ok(None);
+                }
                 match self.wish {
                     Wish::Watch => self.say_smaller(rows, cols),
                     wish => self.tell(&ViewerCommand::Drive {
@@ -202,16 +206,8 @@ impl Viewing {
                     }),
                 }
             }
-            ViewerNews::Output {
-                chunk,
-                offset,
-                dropped,
-            } => {
-                let jumped = self
-                    .offset
-                    .map_or(0, |expected| offset.saturating_sub(expected));
-                self.dropped += dropped.max(jumped);
-                self.offset = Some(offset + chunk.len() as u64);
+            ViewerNews::Output { chunk, dropped, .. } => {
+                self.dropped += dropped;
                 self.screen.show(chunk.as_bytes())?;
             }
             ViewerNews::Driver {
@@ -259,8 +255,11 @@ impl Viewing {
         let was = std::mem::replace(&mut self.driving, driving);
         if driving && !was {
             self.tell_size();
-            // After the first time it is not taken from others again by itself.
+            // It is not taken from others again by itself, only kept over a lost connection.
             self.wish = Wish::IfFree;
+        }
+        if was && !driving {
+            self.wish = Wish::Watch;
         }
         let now = (driving, driver.clone());
         if self.said.replace(now.clone()) == Some(now) {

@@ -1,0 +1,386 @@
+"""The fleet from the command line, against a real plane and a real machine: every command, its
+table, its JSON, its errors with hint and exit code; and a terminal, through a pseudo terminal."""
+
+import json
+import signal
+import time
+
+import pytest
+
+from harness.node import alive
+from harness.tty import Tty
+from harness.waiting import until
+
+QUICK = {
+    "fleet__heartbeat": "1s",
+    "fleet__node_grace": "3s",
+    "fleet__start_window": "300ms",
+}
+
+
+@pytest.fixture(scope="module")
+def fleet(module_world):
+    """A plane, the commands of its owner, and one machine."""
+    plane = module_world.plane(**QUICK)
+    cli = module_world.cli(plane)
+    node = module_world.node(cli, "edge-1")
+    return cli, node
+
+
+@pytest.fixture
+def spawn(fleet):
+    """Starts workers that end with the test."""
+    cli, _ = fleet
+    started = []
+
+    def start(*arguments):
+        ran = cli("spawn", *arguments)
+        ran.ok()
+        started.append(ran.out.strip())
+        return started[-1]
+
+    yield start
+    for worker in started:
+        cli("release", worker, "--grace", "0s")
+
+
+def shown(cli, worker):
+    return cli("workers", "show", worker, "--json").json()
+
+
+def test_an_empty_fleet_says_how_to_begin(world):
+    """Row: an empty list ends in the command that fills it."""
+    cli = world.cli(world.plane(**QUICK))
+    assert "muster nodes enroll NAME" in cli("nodes").ok().out
+    assert "muster spawn --" in cli("workers").ok().out
+    assert "none" in cli("drift").ok().out
+    assert cli("nodes", "--json").json()["items"] == []
+    refused = cli("spawn", "--", "true").failed(65, "no_eligible_node")
+    assert "hint:" in refused.err
+    refused = cli("workers", "show", "nobody").failed(66, "not_found")
+    assert "hint:" in refused.err
+    cli("nodes", "drain", "nobody").failed(66, "not_found")
+    cli("release", "wrk_01KB6E7M9QX2T4V8N0R53QH8ZT").failed(66, "not_found")
+
+
+def test_an_enrolment_prints_the_command_for_the_machine_and_says_that_it_ends(world):
+    """Row: `muster nodes enroll`: a token, the exact command, its expiry."""
+    cli = world.cli(world.plane(**QUICK))
+    made = cli("nodes", "enroll", "edge-9", "--label", "gpu,zone=eu").ok()
+    line = made.out.strip()
+    assert line.startswith(f"muster node enroll --plane {cli.plane.url} --token ")
+    assert line.endswith("&& muster node run")
+    assert "within 14 m" in made.err or "within 15 m" in made.err
+    token = line.split("--token ")[1].split()[0]
+    # Used once, by the machine; the second one is refused.
+    body = {"token": token, "labels": [], "max_workers": 0, "host": "x"}
+    first = cli.plane.http.post("/api/v1/fleet/enroll", json=body)
+    assert first.status_code < 300, first.text
+    again = cli.plane.http.post("/api/v1/fleet/enroll", json=body)
+    assert again.status_code in (401, 403, 409), again.text
+    view = cli("nodes", "show", "edge-9", "--json").json()
+    assert view["state"] == "connecting" and view["workers"] is None, view
+    assert sorted(view["labels"]) == ["gpu", "zone=eu"]
+    table = cli("nodes").ok().out
+    assert "connecting" in table and "?" in table
+
+
+def test_machines_are_listed_with_state_and_evidence_and_take_wishes(fleet, spawn):
+    """Row: `muster nodes`, `show`, `cordon`, `activate`, `pin`, `unpin`, `drain`, and why."""
+    cli, node = fleet
+    table = cli("nodes").ok().out
+    assert table.splitlines()[0].split() == ["NODE", "STATE", "EVIDENCE", "WORKERS", "SLOTS", "WISH"]
+    assert "● online" in table and "edge-1" in table
+    item = cli("nodes", "--json").json()["items"][0]
+    assert item["name"] == "edge-1" and item["workers"] == 0, item
+    text = cli("nodes", "show", "edge-1").ok().out
+    assert "online" in text and "fact" in text and "history" in text
+    assert "online" in cli("why", "edge-1").ok().out
+    assert "online" in cli("why", item["id"]).ok().out
+
+    assert "cordoned" in cli("nodes", "cordon", "edge-1", "--reason", "a look").ok().out
+    assert "a look" in cli("nodes", "show", "edge-1").ok().out
+    refused = cli("spawn", "--node", "edge-1", "--", "true").failed(65, "node_draining")
+    assert "hint:" in refused.err
+    cli("nodes", "activate", "edge-1").ok()
+
+    cli("nodes", "pin", "edge-1", "suspect", "--reason", "noisy").ok()
+    assert "pinned suspect" in cli("nodes").ok().out
+    assert cli("nodes", "show", "edge-1", "--json").json()["state"] == "suspect"
+    cli("nodes", "unpin", "edge-1").ok()
+    node.wait_state("online")
+    cli("nodes", "pin", "edge-1", "connecting").failed  # noqa: B018
+    assert cli("nodes", "pin", "edge-1", "connecting").code == 2
+
+    worker = spawn("--name", "drained", "--", "sleep", "600")
+    assert "drained" in cli("nodes", "drain", "edge-1").ok().err
+    until("it is released", lambda: shown(cli, worker)["state"] == "exited", 60)
+    cli("nodes", "activate", "edge-1").ok()
+
+
+def test_a_worker_is_spawned_listed_explained_and_released(fleet, spawn):
+    """Row: `muster spawn`, `workers`, `show`, `why`, `logs`, `release`."""
+    cli, _ = fleet
+    script = "echo here $WORD; exec sleep 600"
+    ran = cli("spawn", "--name", "w-1", "--env", "WORD=blue", "--", "sh", "-c", script)
+    worker = ran.ok().out.strip()
+    assert worker.startswith("wrk_")
+    assert "edge-1" in ran.err and "pid" in ran.err and "muster attach w-1" in ran.err
+    view = shown(cli, "w-1")
+    assert view["id"] == worker and view["state"] == "running" and alive(view["pid"])
+    assert "WORD" not in json.dumps(view), "a worker's variables are shown nowhere"
+    table = cli("workers").ok().out
+    assert worker in table and "● running" in table and "edge-1" in table
+    assert cli("workers", "--node", "edge-1", "--json").json()["items"][0]["id"] == worker
+    assert "running" in cli("why", worker).ok().out
+    until("its output is there", lambda: "here blue" in cli("logs", "w-1").ok().out, 30)
+    assert f"muster workers show {worker[-6:]}"
+    assert cli("workers", "show", worker[-8:], "--json").json()["id"] == worker
+
+    ended = cli("release", "w-1", "--grace", "2s", "--reason", "done").ok()
+    assert "w-1 has ended" in ended.out
+    assert not alive(view["pid"])
+    assert worker not in cli("workers").ok().out
+    past = cli("workers", "--ended").ok().out
+    assert worker in past and "exited" in past
+    text = cli("workers", "show", worker).ok().out
+    assert "exited" in text and "exit " in text and "done" in text
+
+
+def test_what_cannot_be_placed_says_why_and_exits_by_its_category(world):
+    """Row: each answer of a placement on the command line."""
+    plane = world.plane(**QUICK)
+    cli = world.cli(plane)
+    node = world.node(cli, "small", start=False)
+    node.start("--max-workers", "1")
+    failed = cli("spawn", "--", "sh", "-c", "echo last words; exit 7").failed(1, "agent_error")
+    assert "exit 7" in failed.err and "last words" in failed.err
+    assert failed.out.startswith("wrk_")
+    failed = cli("spawn", "--", "/no/such/program")
+    assert failed.code != 0 and "no" in failed.err.lower(), failed
+    refused = cli("spawn", "--label", "gpu", "--", "true").failed(65, "no_eligible_node")
+    assert "small" in refused.err, "each machine that was passed over is named"
+    assert cli("spawn", "--restart", "often", "--", "true").code == 2
+
+    first = cli("spawn", "--name", "one", "--key", "k-1", "--", "sleep", "600").ok().out.strip()
+    again = cli("spawn", "--name", "one", "--key", "k-1", "--", "sleep", "600").ok().out.strip()
+    assert first == again, "an idempotency key starts one worker"
+    cli("spawn", "--name", "two", "--key", "k-1", "--", "sleep", "5").failed(
+        65, "idempotency_conflict"
+    )
+    full = cli("spawn", "--", "sleep", "600").failed(75, "fleet_capacity")
+    assert "--queue" in full.err
+    waits = cli("spawn", "--queue=10m", "--name", "later", "--", "sleep", "600").ok()
+    assert "waits for a place" in waits.err
+    assert "○ queued" in cli("workers").ok().out
+    assert "given up" in cli("release", "later").ok().out
+    queued = cli("spawn", "--queue", "--name", "next", "--", "sleep", "600").ok().out.strip()
+    cli("release", "one", "--grace", "0s").ok()
+    until("the place was taken", lambda: shown(cli, queued)["state"] == "running", 60)
+    short = cli("spawn", "--queue=1s", "--name", "short", "--", "true").ok().out.strip()
+    until("it expires", lambda: shown(cli, short)["state"] == "exited", 60)
+    assert shown(cli, short)["error_category"] == "placement_expired"
+    assert "placement expired" in cli("workers", "show", short).ok().out
+    cli("release", "next", "--grace", "0s").ok()
+
+
+def test_a_restart_policy_is_shown_with_its_count(fleet, spawn):
+    """Row: on-failure with back-off; the last exit is shown while it waits or runs again."""
+    cli, _ = fleet
+    worker = spawn("--restart", "on-failure:5", "--start-window", "100ms", "--", "sh", "-c",
+                   "sleep 1; echo fell over; exit 3")
+    until("it was started again", lambda: shown(cli, worker)["restarts"] >= 1, 60)
+    text = cli("workers", "show", worker).ok().out
+    assert "on-failure" in text and "of 5 so far" in text and "exit 3" in text, text
+
+
+def test_a_silent_machine_is_unknown_and_never_zero(world):
+    """Row: suspect, unreachable: `?` with what was last known; a placement answers at once."""
+    plane = world.plane(**QUICK)
+    cli = world.cli(plane)
+    node = world.node(cli, "mini-7")
+    worker = cli("spawn", "--name", "w", "--", "sleep", "600").ok().out.strip()
+    pid = shown(cli, worker)["pid"]
+    node.child.signal(signal.SIGSTOP)
+    node.wait_state("unreachable", within=90)
+    table = cli("nodes").ok().out
+    row = next(line for line in table.splitlines() if "mini-7" in line)
+    assert "? unreachable" in row and "? last known 1" in row, row
+    assert "unknown" in table.splitlines()[-1] or "?" in row
+    view = cli("nodes", "show", "mini-7", "--json").json()
+    assert view["workers"] is None and view["workers_reason"], view
+    assert view["workers_last"]["value"] == 1
+    assert shown(cli, worker)["state"] == "unknown"
+    assert "? unknown" in cli("workers").ok().out
+    began = time.monotonic()
+    refused = cli("spawn", "--node", "mini-7", "--", "true").failed(69, "node_unreachable")
+    assert time.monotonic() - began < 10 and "worth trying again" in refused.err
+    waits = cli("release", worker).ok()
+    assert "as soon as its machine can be told" in waits.out
+    assert alive(pid), "nothing was killed"
+    summary = cli("fleet").ok().out
+    assert "unreachable" in summary and "unknown" in summary, summary
+
+    node.child.signal(signal.SIGCONT)
+    node.wait_state("online", within=90)
+    until("the wish reached it", lambda: shown(cli, worker)["state"] == "exited", 60)
+    assert not alive(pid)
+
+
+def test_a_machine_is_declared_lost_retired_and_deleted_only_with_a_yes(world):
+    """Row: what is final says its consequence first and asks."""
+    plane = world.plane(**QUICK)
+    cli = world.cli(plane)
+    node = world.node(cli, "old")
+    worker = cli("spawn", "--name", "orphan", "--", "sleep", "600").ok().out.strip()
+    node.kill_9()
+    node.wait_state("unreachable", within=90)
+    asked = cli("nodes", "lost", "old")
+    assert asked.code == 2 and "orphan" in asked.err and "--yes" in asked.err, asked
+    cli("nodes", "lost", "old", "--yes", "--reason", "stolen").ok()
+    assert shown(cli, worker)["state"] == "lost"
+    assert "lost ?" in cli("workers", "--ended").ok().out
+    cli("nodes", "retire", "old", "--yes").ok()
+    assert "old" not in cli("nodes").ok().out
+    cli("nodes", "delete", "old", "--yes").ok()
+    cli("nodes", "show", "old").failed(66, "not_found")
+
+
+def test_a_terminal_is_driven_handed_over_and_left_running(world, fleet, spawn):
+    """Row: attach: type, see, a second viewer, hand-over, resize, leave; the worker runs on and the
+    terminal is as it was."""
+    cli, _ = fleet
+    worker = spawn("--name", "term", "--", "bash", "--norc", "--noprofile")
+    pid = shown(cli, worker)["pid"]
+    one = world.also(Tty(cli, "attach", "term", rows=33, cols=101))
+    one.see("you drive")
+    one.type("echo a$((40+2))b\r")
+    one.see("a42b")
+    one.type("stty size\r")
+    one.see("33 101")
+    mark = one.mark()
+    one.resize(25, 90)
+    until("the worker's terminal follows", lambda: _size(one, mark, "25 90"), 30, 0.3)
+
+    two = world.also(Tty(cli, "attach", "term"))
+    # What was on the screen before is painted for who joins.
+    two.see("a42b")
+    two.see("drives, you watch")
+    two.type("echo not$((1+1))me\r")
+    one.type("echo c$((50+1))d\r")
+    two.see("c51d")
+    assert "not2me" not in two.shown and "not2me" not in one.shown
+
+    busy = cli("attach", "term", "--drive")
+    assert busy.code != 0 or "watch" in busy.err, "without a terminal it only watches"
+    third = world.also(Tty(cli, "attach", "term", "--drive"))
+    assert third.wait() == 65, third.shown
+    assert "hint:" in third.shown and third.is_restored()
+
+    taker = world.also(Tty(cli, "attach", "term", "--take"))
+    taker.see("you drive")
+    one.see("drives now, you watch")
+    mark = taker.mark()
+    taker.type("echo e$((60+1))f\r")
+    taker.see("e61f", mark)
+    one.see("e61f")
+
+    for terminal in (taker, one, two):
+        terminal.type("\x1d")
+        assert terminal.wait() == 0, terminal.shown
+        assert "it runs on" in terminal.shown and terminal.is_restored()
+    assert alive(pid) and shown(cli, worker)["state"] == "running"
+
+
+def _size(terminal, mark, wanted):
+    terminal.type("stty size\r")
+    time.sleep(0.2)
+    return wanted in terminal.shown[mark:]
+
+
+def test_a_terminal_says_why_it_closed(world, fleet, spawn):
+    """Row: a close always says why: the worker ended; it cannot be attached to afterwards."""
+    cli, _ = fleet
+    worker = spawn("--name", "short", "--", "cat")
+    tty = world.also(Tty(cli, "attach", "short"))
+    tty.see("you drive")
+    tty.type("hello\r")
+    tty.see("hello")
+    tty.type("\x04")
+    assert tty.wait() == 0, tty.shown
+    assert "closed:" in tty.shown and tty.is_restored()
+    until("it has ended", lambda: shown(cli, worker)["state"] == "exited", 30)
+    refused = cli("attach", worker)
+    assert refused.code != 0 and "error[" in refused.err, refused
+    pipes = spawn("--name", "piped", "--pipes", "--", "sleep", "600")
+    refused = cli("attach", pipes)
+    assert refused.code != 0 and "hint:" in refused.err, refused
+
+
+def test_a_pipe_only_watches(fleet, spawn):
+    """Row: without a terminal on this side attach shows the output and takes no keys."""
+    cli, _ = fleet
+    spawn("--name", "loud", "--", "sh", "-c", "sleep 2; echo the end of it; sleep 1")
+    watched = cli("attach", "loud", stdin="rm -rf nothing\n")
+    assert watched.code == 0 and "the end of it" in watched.out, watched
+    assert "rm -rf" not in watched.out and "closed:" in watched.err
+
+
+def test_a_terminal_comes_back_after_the_plane_was_away(world):
+    """Row: a lost connection is said, made again, and painted anew; the worker never noticed."""
+    plane = world.plane(**QUICK)
+    cli = world.cli(plane)
+    node = world.node(cli, "edge-1")
+    worker = cli("spawn", "--name", "term", "--", "bash", "--norc").ok().out.strip()
+    pid = shown(cli, worker)["pid"]
+    tty = world.also(Tty(cli, "attach", "term"))
+    tty.see("you drive")
+    tty.type("echo before$((1+1))\r")
+    tty.see("before2")
+    mark = tty.mark()
+    plane.kill_9()
+    tty.see("trying again", mark)
+    plane.start()
+    node.wait_state("online", within=90)
+    tty.see("connected again", mark, within=90)
+    tty.see("you drive", mark, within=90)
+    mark = tty.mark()
+    tty.type("echo after$((2+2))\r")
+    tty.see("after4", mark)
+    assert alive(pid)
+    tty.type("\x1d")
+    assert tty.wait() == 0 and tty.is_restored()
+    cli("release", worker, "--grace", "0s").ok()
+
+
+def test_dev_has_a_local_node_whose_workers_end_with_it(world):
+    """Row: `muster dev` starts a node named local; Ctrl-C releases its workers."""
+    from harness.child import Child
+    from harness.command import Cli
+    from harness.plane import Plane, binary, quiet_environment
+
+    for keep in (False, True):
+        plane = Plane(world.folder / f"dev-{keep}")
+        world.planes.append(plane)
+        command = [binary(), "dev", "--port", str(plane.port), "--data", str(plane.data)]
+        command += ["--keep-workers"] if keep else []
+        plane.child = Child("dev", command, env=quiet_environment(HOME=world.folder), cwd=world.folder)
+        plane.past.append(plane.child)
+        plane.wait_ready(60)
+        cli = Cli(plane, world.folder)
+        until("its line is there", lambda: any("local" in l and "online" in l and "8 slots" in l
+                                              for l in plane.child.lines), 60)
+        worker = cli("spawn", "--name", "mine", "--", "sleep", "600").ok().out.strip()
+        pid = shown(cli, worker)["pid"]
+        plane.child.signal(signal.SIGINT)
+        assert plane.child.wait(90) in (0, 130)
+        assert alive(pid) == keep
+        if keep:
+            plane.child = Child("dev", command[:-1], env=quiet_environment(HOME=world.folder), cwd=world.folder)
+            plane.past.append(plane.child)
+            plane.wait_ready(60)
+            until("it is found again", lambda: shown(cli, worker)["state"] == "running", 60)
+            assert shown(cli, worker)["pid"] == pid and alive(pid)
+            plane.child.signal(signal.SIGINT)
+            assert plane.child.wait(90) in (0, 130)
+            assert not alive(pid)
