@@ -188,10 +188,7 @@ impl Viewing {
         let news = serde_json::from_str(text).unwrap_or(ViewerNews::Other);
         match news {
             ViewerNews::Ready {
-                screen,
-                rows,
-                cols,
-                ..
+                screen, rows, cols, ..
             } => {
                 let bytes = STANDARD.decode(screen).unwrap_or_default();
                 self.screen.show(&bytes)?;
