@@ -14,7 +14,7 @@ from .waiting import until
 class Node:
     """One machine. Keeps its state over restarts of its daemon."""
 
-    def __init__(self, cli, folder, name, plane_url=None, prefix=(), program=None):
+    def __init__(self, cli, folder, name, plane_url=None, prefix=(), program=None, places=None):
         self.cli = cli
         self.name = name
         self.state = folder / f"n-{name}"
@@ -22,15 +22,17 @@ class Node:
         # What goes before each command: a network namespace.
         self.prefix = list(prefix)
         self.program = program or binary()
+        # How many workers it takes; without it, any number.
+        self.places = places
         self.child = None
         self.past = []
 
     def environment(self):
         return quiet_environment(HOME=self.state.parent, MUSTER_LOG="info")
 
-    def enroll(self, **options):
+    def enroll(self):
         """Joins the plane with a token that the owner made."""
-        more = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        more = ["--max-workers", str(self.places)] if self.places else []
         made = self.cli("nodes", "enroll", self.name, "--json", *more).json()
         words = ["node", "enroll", "--plane", self.plane_url, "--token", made["token"]]
         words += ["--state", str(self.state)]
@@ -46,6 +48,8 @@ class Node:
 
     def start(self, *options, online=True):
         command = [*self.prefix, self.program, "node", "run", "--state", str(self.state)]
+        if self.places:
+            command += ["--max-workers", str(self.places)]
         self.child = Child(f"node {self.name}", [*command, *options], env=self.environment())
         self.past.append(self.child)
         if online:

@@ -200,8 +200,11 @@ pub(super) fn text_of(style: &Style, agent: &Value, now: Timestamp) -> String {
     for instance in list("instances") {
         let state = self::state(&instance);
         let mark = agent_mark(&state);
+        let worker = item::text(&instance, &["worker"])
+            .map(|worker| format!("  worker {worker}"))
+            .unwrap_or_default();
         text += &format!(
-            "  {:10} {} {state}  {}  {}  {}\n",
+            "  {:10} {} {state}  {}  {}  {}{worker}\n",
             "instance",
             mark.painted(style),
             item::text(&instance, &["version"]).unwrap_or_default(),
