@@ -9,7 +9,11 @@ mod executions;
 mod hold;
 mod keys;
 mod list;
+<<<<<<< HEAD
 mod nodes;
+=======
+mod node;
+>>>>>>> 8b30d84 (Run, enrol and ask a node from the command line; test its link against a scripted plane)
 mod quarantine;
 mod server;
 mod tags;
@@ -28,7 +32,13 @@ pub(crate) use executions::{Cancel, ExecutionFilter, Pause, Restart, RunFilter, 
 pub(crate) use hold::{Hold, Unhold};
 pub(crate) use keys::{Keys, KeysCommand};
 pub(crate) use list::{Listing, NoFilter, Plain, Show};
+<<<<<<< HEAD
 pub(crate) use nodes::{Enroll, Fleet, FleetCommand, Nodes, NodesCommand, SureWish, Wish};
+=======
+pub(crate) use node::{
+    Node, NodeAsk, NodeCommand, NodeDrain, NodeEnroll, NodeRun, NodeState, NodeStop, NodeWanted,
+};
+>>>>>>> 8b30d84 (Run, enrol and ask a node from the command line; test its link against a scripted plane)
 pub(crate) use quarantine::{Quarantine, QuarantineCommand};
 pub(crate) use server::Server;
 pub(crate) use tags::{Tags, TagsCommand};
@@ -86,6 +96,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  muster server\n  muster server --listen 0.0.0.0:8080 --data /var/lib/muster\n  muster server --config muster.toml --print-config"
     )]
     Server(Server),
+    /// This machine as a node of the fleet: its daemon, its enrolment, its own view.
+    #[command(
+        after_help = "Examples:\n  muster node enroll --plane http://10.0.0.5:8080 --token enr_…\n  muster node run\n  muster node status"
+    )]
+    Node(Node),
     /// Calls a function and prints its result.
     #[command(
         after_help = "Examples:\n  muster call hello.greet --input '{\"name\":\"world\"}'\n  muster call trip.plan --input @trip.json -q | jq .\n  echo '{}' | muster call report.build --input - --async"

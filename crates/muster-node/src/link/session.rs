@@ -330,11 +330,7 @@ impl Session<'_> {
         match asked {
             Asked::Register => {
                 self.registered_at = Some(now);
-                if let Some(beat) = told_beat(data) {
-                    self.beat = beat;
-                    self.watchdog = Watchdog::new(beat, self.node.settings.timing.ack_beats, now);
-                    self.beat_changed = true;
-                }
+                self.keep_as_told(data, now);
                 self.beat()?;
                 self.send_exits()
             }
@@ -355,6 +351,19 @@ impl Session<'_> {
             Asked::Worker => Ok(()),
             Asked::Goodbye => Err(End::Stopped),
         }
+    }
+
+    /// The plane may say how often it wants a beat, and how many may go unanswered.
+    fn keep_as_told(&mut self, data: &Value, now: Instant) {
+        let timing = &self.node.settings.timing;
+        let number = |key: &str| data.get(key).and_then(Value::as_u64);
+        if let Some(millis) = number("heartbeat_ms") {
+            self.beat = Duration::from_millis(millis.clamp(50, 60_000));
+        }
+        let beats = number("ack_beats").and_then(|beats| u32::try_from(beats).ok());
+        let beats = beats.map_or(timing.ack_beats, |beats| beats.clamp(2, 100));
+        self.watchdog = Watchdog::new(self.beat, beats, now);
+        self.beat_changed = true;
     }
 
     fn refused(&mut self, id: &str, code: String, message: String) -> Result<(), End> {
@@ -522,10 +531,4 @@ fn digest(roster: &[WorkerReport]) -> String {
         .map(|worker| worker.worker_id.as_str())
         .collect();
     roster_digest(ids)
-}
-
-/// How often the plane wants a beat, where it says so.
-fn told_beat(data: &Value) -> Option<Duration> {
-    let millis = data.get("beat_ms")?.as_u64()?;
-    Some(Duration::from_millis(millis.clamp(50, 60_000)))
 }

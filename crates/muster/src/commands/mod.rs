@@ -18,9 +18,13 @@ mod item;
 mod keys;
 mod known;
 mod list;
+<<<<<<< HEAD
 mod logs;
 mod node_wishes;
 mod nodes;
+=======
+mod node;
+>>>>>>> 8b30d84 (Run, enrol and ask a node from the command line; test its link against a scripted plane)
 mod openapi;
 mod pauses;
 mod progress;
@@ -81,6 +85,12 @@ pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
             )
             .hint("where a plane listens is said with --listen"))
         }
+        Command::Node(args) if args.command.names_a_plane_for_nothing() => Err(Failure::new(
+            Category::Validation,
+            "--server names a plane to ask, and this asks none",
+        )
+        .hint("a node's plane is said with --plane when it is enrolled")),
+        Command::Node(args) => node::run(&args.command, server.as_deref(), look, json),
         Command::Dev(args) => crate::dev::run(args, look),
         Command::Server(args) => server::run(&args, look, json),
         Command::ExampleAgent(args) => wait(crate::dev::example::run(args)),

@@ -67,6 +67,9 @@ pub(super) fn unknown(key: &str) -> Option<String> {
     if all().contains_key(key) {
         return None;
     }
+    if super::node::is_of_node(key) {
+        return super::node::unknown(key);
+    }
     if LATER.iter().any(|later| {
         key == *later
             || key
@@ -87,18 +90,22 @@ pub(super) fn unknown(key: &str) -> Option<String> {
     Some(said(key, closest(key, all().keys())))
 }
 
-fn said(key: &str, meant: Option<String>) -> String {
+pub(super) fn said(key: &str, meant: Option<String>) -> String {
     match meant {
         Some(meant) => format!("{key} is no key; did you mean {meant}?"),
         None => format!("{key} is no key"),
     }
 }
 
-fn closest<'a>(key: &str, keys: impl Iterator<Item = &'a String>) -> Option<String> {
-    keys.map(|known| (strsim::jaro_winkler(key, known), known))
+pub(super) fn closest<'a>(
+    key: &str,
+    keys: impl IntoIterator<Item = &'a (impl AsRef<str> + ?Sized + 'a)>,
+) -> Option<String> {
+    keys.into_iter()
+        .map(|known| (strsim::jaro_winkler(key, known.as_ref()), known.as_ref()))
         .filter(|(nearness, _)| *nearness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, known)| known.clone())
+        .map(|(_, known)| known.to_owned())
 }
 
 /// The variable that was meant by one with a single underscore.

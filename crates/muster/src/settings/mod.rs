@@ -4,6 +4,7 @@
 mod alias;
 mod file;
 mod keys;
+mod node;
 mod print;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use muster_server::config::Config;
 use muster_wire::Category;
 
 use crate::failure::{Failure, Outcome};
+pub(crate) use node::NodeSection;
 pub(crate) use print::{as_json, as_text};
 
 /// Where a value came from.
@@ -118,7 +120,9 @@ impl Sources {
                     faults.push(format!("{fault} ({source})"));
                     continue;
                 }
-                set(&mut settings, &key, value, source);
+                if !node::is_of_node(&key) {
+                    set(&mut settings, &key, value, source);
+                }
             }
         }
         alias::apply(&self.env, &mut settings);
@@ -136,6 +140,9 @@ impl Sources {
             let key = rest.to_ascii_lowercase().replace("__", ".");
             if let Some(fault) = keys::unknown(&key) {
                 faults.push(format!("{fault} (env {name})"));
+                continue;
+            }
+            if node::is_of_node(&key) {
                 continue;
             }
             set(
