@@ -9,11 +9,8 @@ mod executions;
 mod hold;
 mod keys;
 mod list;
-<<<<<<< HEAD
-mod nodes;
-=======
 mod node;
->>>>>>> 8b30d84 (Run, enrol and ask a node from the command line; test its link against a scripted plane)
+mod nodes;
 mod quarantine;
 mod server;
 mod tags;
@@ -32,13 +29,10 @@ pub(crate) use executions::{Cancel, ExecutionFilter, Pause, Restart, RunFilter, 
 pub(crate) use hold::{Hold, Unhold};
 pub(crate) use keys::{Keys, KeysCommand};
 pub(crate) use list::{Listing, NoFilter, Plain, Show};
-<<<<<<< HEAD
-pub(crate) use nodes::{Enroll, Fleet, FleetCommand, Nodes, NodesCommand, SureWish, Wish};
-=======
 pub(crate) use node::{
-    Node, NodeAsk, NodeCommand, NodeDrain, NodeEnroll, NodeRun, NodeState, NodeStop, NodeWanted,
+    Node, NodeCommand, NodeDrain, NodeEnroll, NodeRun, NodeState, NodeWanted,
 };
->>>>>>> 8b30d84 (Run, enrol and ask a node from the command line; test its link against a scripted plane)
+pub(crate) use nodes::{Enroll, Fleet, FleetCommand, Nodes, NodesCommand, SureWish, Wish};
 pub(crate) use quarantine::{Quarantine, QuarantineCommand};
 pub(crate) use server::Server;
 pub(crate) use tags::{Tags, TagsCommand};

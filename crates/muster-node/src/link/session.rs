@@ -178,7 +178,8 @@ impl Session<'_> {
                     self.goodbye(&bye)?;
                 }
                 () = self.node.reconnect.notified() => return Err(End::Forced),
-                _ = beats.tick(), if registered => self.beat()?,
+                // After the goodbye it claims nothing more.
+                _ = beats.tick(), if registered && self.stopping.is_none() => self.beat()?,
                 Some(ended) = tasks.join_next() => {
                     // What was read before the end still counts: it may say why.
                     while let Ok(frame) = heard.try_recv() {
@@ -422,7 +423,7 @@ impl Session<'_> {
         match news {
             // Its frame is in the outbox.
             WorkerNews::Exited(_) => self.send_exits(),
-            WorkerNews::Changed(_) if !self.inventoried => Ok(()),
+            WorkerNews::Changed(_) if !self.inventoried || self.stopping.is_some() => Ok(()),
             WorkerNews::Changed(_) if self.waiting.workers() >= IN_FLIGHT => {
                 self.inventory_at = Some(Instant::now());
                 Ok(())
@@ -465,7 +466,7 @@ impl Session<'_> {
     }
 
     fn inventory_if_due(&mut self, now: Instant) -> Result<(), End> {
-        if self.inventory_at.is_none_or(|due| now < due) {
+        if self.stopping.is_some() || self.inventory_at.is_none_or(|due| now < due) {
             return Ok(());
         }
         self.inventory_at = Some(now + self.node.settings.timing.inventory_every);

@@ -186,10 +186,10 @@ async fn a_worker_that_the_plane_does_not_want_is_released() {
     let plane = Plane::new().await;
     let daemon = Daemon::start(&plane);
     let mut served = plane.ready().await;
-    served.invoke("inv_1", "spawn", shell("wrk_1", "sleep 600"));
-    served.invoke("inv_2", "spawn", shell("wrk_2", "sleep 600"));
-    served.result("inv_1").await;
-    served.result("inv_2").await;
+    for worker in ["wrk_1", "wrk_2"] {
+        served.invoke(worker, "spawn", shell(worker, "sleep 600"));
+        served.result(worker).await;
+    }
     served.cut();
     let mut served = plane
         .served(|kind, _| {

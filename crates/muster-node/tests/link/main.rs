@@ -1,6 +1,9 @@
 //! A node's link over real sockets, against a plane that the test scripts: what it asks, what it
 //! answers, what it withholds. With `holder` this program is a holder, as the processes' one is.
 
+// Its own harness prints, as the standard one does.
+#![allow(clippy::print_stdout)]
+
 #[path = "../processes/harness.rs"]
 mod harness;
 

@@ -18,13 +18,10 @@ mod item;
 mod keys;
 mod known;
 mod list;
-<<<<<<< HEAD
 mod logs;
+mod node;
 mod node_wishes;
 mod nodes;
-=======
-mod node;
->>>>>>> 8b30d84 (Run, enrol and ask a node from the command line; test its link against a scripted plane)
 mod openapi;
 mod pauses;
 mod progress;

@@ -10,7 +10,7 @@ use muster_node::{
     DaemonSettings, Identity, IdentityError, LinkState, OpenError, RunError, Settings,
 };
 use muster_wire::{Category, Timestamp};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -390,6 +390,8 @@ fn from_run(error: RunError) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn report() -> StatusReport {

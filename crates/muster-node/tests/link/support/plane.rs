@@ -228,15 +228,16 @@ impl Control {
 
     /// The next frame of a type; others are passed over.
     pub(crate) async fn frame(&mut self, kind: &str) -> Value {
-        loop {
-            let frame = self
-                .next()
-                .await
-                .unwrap_or_else(|| panic!("ended before {kind}"));
-            if frame["type"] == kind {
-                return frame;
+        let found = async {
+            loop {
+                let next = self.next().await;
+                let frame = next.unwrap_or_else(|| panic!("ended before {kind}"));
+                if frame["type"] == kind {
+                    return frame;
+                }
             }
-        }
+        };
+        soon(kind, found).await
     }
 
     pub(crate) async fn send(&mut self, frame: Value) {
@@ -321,15 +322,16 @@ impl Served {
     }
 
     pub(crate) async fn frame_where(&mut self, kind: &str, so: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let frame = self
-                .next()
-                .await
-                .unwrap_or_else(|| panic!("ended before {kind}"));
-            if frame["type"] == kind && so(&frame) {
-                return frame;
+        let found = async {
+            loop {
+                let next = self.next().await;
+                let frame = next.unwrap_or_else(|| panic!("ended before {kind}"));
+                if frame["type"] == kind && so(&frame) {
+                    return frame;
+                }
             }
-        }
+        };
+        soon(kind, found).await
     }
 
     /// The result of an action.
