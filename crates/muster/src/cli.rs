@@ -29,9 +29,7 @@ pub(crate) use executions::{Cancel, ExecutionFilter, Pause, Restart, RunFilter, 
 pub(crate) use hold::{Hold, Unhold};
 pub(crate) use keys::{Keys, KeysCommand};
 pub(crate) use list::{Listing, NoFilter, Plain, Show};
-pub(crate) use node::{
-    Node, NodeCommand, NodeDrain, NodeEnroll, NodeRun, NodeState, NodeWanted,
-};
+pub(crate) use node::{Node, NodeCommand, NodeDrain, NodeEnroll, NodeRun, NodeState, NodeWanted};
 pub(crate) use nodes::{Enroll, Fleet, FleetCommand, Nodes, NodesCommand, SureWish, Wish};
 pub(crate) use quarantine::{Quarantine, QuarantineCommand};
 pub(crate) use server::Server;

@@ -131,7 +131,11 @@ impl Daemon {
     }
 
     /// Waits until its status is so.
-    pub(crate) async fn is(&self, what: &str, mut so: impl FnMut(&StatusReport) -> bool) -> StatusReport {
+    pub(crate) async fn is(
+        &self,
+        what: &str,
+        mut so: impl FnMut(&StatusReport) -> bool,
+    ) -> StatusReport {
         let deadline = tokio::time::Instant::now() + LONG;
         loop {
             let status = self.status().await;
