@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness.agent import Agent  # noqa: E402
+from harness.broker import Broker, relay_key  # noqa: E402
 from harness.command import Cli  # noqa: E402
 from harness.node import Node  # noqa: E402
 from harness.plain_agent import PlainAgent  # noqa: E402
@@ -24,6 +25,7 @@ class World:
         self.agents = []
         self.plain = []
         self.nodes = []
+        self.brokers = []
         # Whatever else must be closed: proxies, terminals, scripted nodes.
         self.others = []
 
@@ -61,11 +63,21 @@ class World:
         self.others.append(thing)
         return thing
 
+    def broker(self, plane, key=None, start=True, folder=None, **options):
+        """A Relay broker under a workspace key of its own, unless it is given one."""
+        key = key or relay_key(plane)
+        folder = folder or self.folder / f"broker-{len(self.brokers)}"
+        broker = Broker(plane, folder, key, **options)
+        self.brokers.append(broker)
+        return broker.start() if start else broker
+
     def close(self):
         for thing in self.others:
             thing.close()
         for node in self.nodes:
             node.close()
+        for broker in self.brokers:
+            broker.close()
         for agent in self.agents:
             agent.close()
         for agent in self.plain:
@@ -90,6 +102,7 @@ class World:
         children = [child for plane in self.planes for child in plane.past]
         children += [child for agent in self.agents for child in agent.past]
         children += [child for node in self.nodes for child in node.past]
+        children += [child for broker in self.brokers for child in broker.past]
         return "\n".join(child.output() for child in children)
 
 

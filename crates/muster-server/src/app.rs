@@ -27,6 +27,7 @@ use crate::inputs::Schemas;
 use crate::logs::LogSink;
 use crate::memory::MemoryState;
 use crate::meters::Meters;
+use crate::relay::Registry;
 use crate::views::Views;
 use crate::webhooks::Webhooks;
 
@@ -88,6 +89,8 @@ pub struct AppState {
     pub auth: Auth,
     /// Identities, and the check of signed submissions.
     pub identity: Identities,
+    /// Agents and channels of Relay brokers.
+    pub relay: Registry,
     /// Agents' memory.
     pub memory: MemoryState,
     /// Logs and notes.

@@ -27,6 +27,7 @@ pub mod memory;
 pub mod meters;
 pub mod payloads;
 pub mod plane;
+pub mod relay;
 mod secret_key;
 mod slow_body;
 mod slow_head;

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use muster_engine::{Engine, Event, Limits};
 use muster_store::{StoreError, Stores};
-use muster_wire::{Origin, mint};
+use muster_wire::{Origin, Timestamp, mint};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,7 @@ use crate::dispatch::told::Tellers;
 use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
 use crate::fleet::Fleet;
+use crate::relay::Registry;
 use crate::slow_body::{self, Rest, SlowBody};
 use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
 use crate::webhooks::Webhooks;
@@ -113,6 +114,7 @@ impl Plane {
         let fleet = Arc::new(Fleet::default());
         let app = App::new(AppState {
             auth: Auth::open(&config, &stores)?,
+            relay: Registry::open(&*stores.annex, Timestamp::wall_clock())?,
             limits: Arc::new(config.limits()),
             room: BodyRoom::default(),
             schemas: Default::default(),

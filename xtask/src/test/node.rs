@@ -1,5 +1,6 @@
-//! The npm packages of the peer tests: the official TypeScript client of MCP, as its lock file
-//! names it. Installs once, says what, and needs no network afterwards.
+//! The npm packages of the peer tests, as their lock files name them: the official TypeScript
+//! client of MCP, and the published broker of Agent Relay. Installs once, says what, and needs no
+//! network afterwards.
 
 use std::path::Path;
 
@@ -8,27 +9,38 @@ use anyhow::{Context, ensure};
 use super::part::Part;
 use crate::say;
 
-/// Where they are used and installed.
-const FOLDER: &str = "tests/peers/mcp";
+/// Where packages are named, and where they are installed. The client's program looks for its
+/// packages beside itself.
+const FOLDERS: [(&str, &str); 2] = [
+    ("tests/peers/mcp", "tests/peers/mcp"),
+    ("tests/peers/relay", ".test/relay"),
+];
 
-/// Installs what `package-lock.json` names, where that is not there yet.
+/// Installs what each `package-lock.json` names, where that is not there yet.
 ///
 /// # Errors
 /// When Node is not there and cannot be installed, or a package cannot be installed.
 pub(crate) fn prepare(root: &Path) -> anyhow::Result<()> {
-    let folder = root.join(FOLDER);
-    let wanted = std::fs::read_to_string(folder.join("package-lock.json"))
-        .with_context(|| format!("{FOLDER}/package-lock.json cannot be read"))?;
+    for (named, installed) in FOLDERS {
+        prepare_one(root, named, installed)?;
+    }
+    Ok(())
+}
+
+fn prepare_one(root: &Path, named: &str, installed: &str) -> anyhow::Result<()> {
+    let folder = root.join(installed);
+    let wanted = std::fs::read_to_string(root.join(named).join("package-lock.json"))
+        .with_context(|| format!("{named}/package-lock.json cannot be read"))?;
     let stamp = folder.join("node_modules").join("lock.installed");
     if node_is_there() && std::fs::read_to_string(&stamp).is_ok_and(|lock| lock == wanted) {
-        say::note("the npm packages are ready");
+        say::note(&format!("the npm packages of {named} are ready"));
         return Ok(());
     }
     install_node()?;
-    let package = std::fs::read_to_string(folder.join("package.json"))?;
+    let package = std::fs::read_to_string(root.join(named).join("package.json"))?;
     let package: serde_json::Value = serde_json::from_str(&package)?;
     say::step(&format!(
-        "installing into {FOLDER}/node_modules, and nowhere else:"
+        "installing into {installed}/node_modules, and nowhere else:"
     ));
     for (name, version) in package["dependencies"].as_object().into_iter().flatten() {
         say::note(&format!("{name} {}", version.as_str().unwrap_or_default()));
@@ -37,12 +49,19 @@ pub(crate) fn prepare(root: &Path) -> anyhow::Result<()> {
     say::note(&format!(
         "{others} packages in all; no install scripts are run"
     ));
+    if installed != named {
+        std::fs::create_dir_all(&folder)?;
+        for file in ["package.json", "package-lock.json", ".npmrc"] {
+            std::fs::copy(root.join(named).join(file), folder.join(file))
+                .with_context(|| format!("{named}/{file} cannot be copied"))?;
+        }
+    }
     let npm = Part::program(Path::new("npm"))
         .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-        .inside(FOLDER);
+        .inside(installed);
     ensure!(
         npm.stream(&mut |_| {})?,
-        "npm could not install {FOLDER}/package-lock.json"
+        "npm could not install {named}/package-lock.json"
     );
     std::fs::write(&stamp, wanted)?;
     Ok(())
@@ -71,7 +90,7 @@ fn install_node() -> anyhow::Result<()> {
     }
     ensure!(
         node_is_there(),
-        "the MCP client of the peer tests needs Node 18 or newer with npm; install them"
+        "the npm packages of the peer tests need Node 18 or newer with npm; install them"
     );
     Ok(())
 }

@@ -24,7 +24,8 @@ pub(crate) const LATER: &[(&str, &str)] = &[
     ("/api/v1/cluster", "several replicas"),
     ("/api/v1/workers", "workers"),
     ("/api/v1/workers/{*rest}", "workers"),
-    ("/v1/{*rest}", "the Relay adapter"),
+    ("/v1/agents/presence", "presence apart from GET /v1/agents"),
+    ("/v1/{*rest}", "this part of Relay's engine"),
     ("/ui", "the dashboard"),
     ("/ui/{*rest}", "the dashboard"),
 ];

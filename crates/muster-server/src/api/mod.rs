@@ -1,7 +1,7 @@
 //! The routes, one file per noun. Each has `routes()`, which registers path and document
 //! together.
 
-mod body;
+pub(crate) mod body;
 pub mod caller;
 pub mod problem;
 
@@ -26,7 +26,7 @@ pub(crate) mod executions;
 pub(crate) mod fleet;
 mod health;
 mod hold;
-mod keys;
+pub(crate) mod keys;
 pub(crate) mod later;
 mod logs;
 mod memory;
@@ -60,6 +60,7 @@ use muster_wire::Category;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::relay::envelope;
 use problem::Problem;
 
 /// Every route of the API with its document.
@@ -103,6 +104,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(batch_status::routes())
         .merge(ui_events::routes())
         .merge(crate::mcp::routes())
+        .merge(crate::relay::routes())
 }
 
 /// The OpenAPI document of every route.
@@ -142,6 +144,9 @@ async fn unknown_route(method: http::Method, uri: http::Uri, headers: HeaderMap)
 }
 
 async fn wrong_method(method: http::Method, uri: http::Uri) -> Response {
+    if envelope::is_spoken_at(uri.path()) {
+        return Problem::not_supported("this part of Relay's engine").into_response();
+    }
     let mut problem = Problem::new(
         Category::Validation,
         format!("{} does not take {method}; see /docs", uri.path()),

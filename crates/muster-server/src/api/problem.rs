@@ -145,6 +145,8 @@ impl IntoResponse for Problem {
                 .headers_mut()
                 .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        // Whoever speaks in another envelope finds the words here.
+        response.extensions_mut().insert(self.body);
         response
     }
 }

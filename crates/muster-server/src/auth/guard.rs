@@ -18,10 +18,12 @@ use super::{Auth, Identity, Key, Need, NotTaken, table};
 use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
+use crate::relay::envelope;
 
 /// Lets a request pass with its [`Caller`], or answers why not.
 pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match admit(&app.auth, &request, app.clock.now()) {
+    let relay = envelope::is_spoken_at(request.uri().path());
+    let response = match admit(&app.auth, &request, app.clock.now()) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -30,6 +32,10 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
             app.meters.denied(&problem.body.error_category);
             problem.into_response()
         }
+    };
+    match relay {
+        true => envelope::wrap(response),
+        false => response,
     }
 }
 

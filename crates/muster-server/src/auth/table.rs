@@ -41,7 +41,7 @@ const fn as_agent(method: &'static str, path: &'static str, segment: usize) -> R
     }
 }
 
-use Need::{Admin, Agent, Call, Cancel, Nothing, Operate, Read, Results};
+use Need::{Admin, Agent, Call, Cancel, Nothing, Operate, Read, Relay, RelayAny, Results};
 
 /// Every rule. Names between braces are for the reader: only the shape of a path is compared.
 pub const RULES: &[Rule] = &[
@@ -182,6 +182,32 @@ pub const RULES: &[Rule] = &[
         "/api/v1/agents/{agent}/executions/{id}/awaiter-status",
         3,
     ),
+    // Relay brokers. A workspace key, which every worker of a broker can see, does these alone.
+    rule("POST", "/v1/agents", Relay),
+    rule("GET", "/v1/agents", RelayAny),
+    rule("GET", "/v1/agents/{name}", RelayAny),
+    rule("PATCH", "/v1/agents/{name}", Relay),
+    rule("DELETE", "/v1/agents/{name}", Relay),
+    rule("POST", "/v1/agents/release", Relay),
+    rule("POST", "/v1/agents/{name}/events", RelayAny),
+    rule("GET", "/v1/agent", RelayAny),
+    rule("GET", "/v1/workspace", RelayAny),
+    rule("POST", "/v1/nodes", Relay),
+    rule("GET", "/v1/nodes", RelayAny),
+    rule("GET", "/v1/nodes/{name}", RelayAny),
+    rule("GET", "/v1/nodes/{name}/agents", RelayAny),
+    rule("POST", "/v1/nodes/{name}/agents", Relay),
+    rule("DELETE", "/v1/nodes/{name}/agents/{agent}", Relay),
+    rule("POST", "/v1/channels", RelayAny),
+    rule("POST", "/v1/channels/{name}/join", RelayAny),
+    rule("GET", "/v1/channels/{name}/members", RelayAny),
+    rule("POST", "/v1/channels/{name}/mute", RelayAny),
+    rule("POST", "/v1/messages/{id}/read", RelayAny),
+    // What starts or stops a process there is for whoever may do so elsewhere.
+    rule("POST", "/v1/agents/spawn", Operate),
+    rule("POST", "/v1/actions/{name}/invoke", Operate),
+    rule("POST", "/v1/nodes/{node}/actions/{name}/invoke", Operate),
+    rule("GET", "/v1/actions/{name}/invocations/{id}", Read),
     // Agents' memory.
     rule("POST", "/api/v1/memory/set", Agent),
     rule("POST", "/api/v1/memory/get", Results),

@@ -15,6 +15,7 @@ use muster_engine::fleet::FleetSend;
 
 use crate::app::App;
 use crate::dispatch::FleetSender;
+use crate::relay;
 pub(crate) use links::{Command, Link, Links};
 
 /// What the shell keeps of the fleet: connections, and where calls go. Nothing of it is stored.
@@ -35,13 +36,14 @@ pub(crate) fn sender(app: &App) -> FleetSender {
     let app = app.clone();
     Box::new(move |send| match send {
         FleetSend::RevokeKey { worker } => {
-            let work = app.clone();
+            let (work, ended) = (app.clone(), worker.clone());
             app.tasks.spawn(async move {
                 let revoke = work.clone();
                 let end = work.blocking(move |stores| worker::revoke_keys(&revoke, stores, &worker));
                 if let Err(error) = end.await {
                     tracing::warn!(error = %error, "the key of an ended worker could not be revoked");
                 }
+                relay::worker_ended(&work, &ended).await;
             });
         }
         other => app.fleet.links.send(other),

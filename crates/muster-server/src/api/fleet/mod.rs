@@ -1,8 +1,8 @@
 //! The fleet over HTTP: the sockets of nodes, and what people ask and want of nodes and workers.
 
 mod nodes;
-mod placement;
-mod release;
+pub(crate) mod placement;
+pub(crate) mod release;
 mod show;
 mod sockets;
 mod summary;

@@ -140,7 +140,7 @@ enum Queue {
         (status = 503, description = "node_unreachable or fleet_capacity, with Retry-After"),
         (status = 504, description = "still_running: sent, and not answered in time; it may run"),
     ))]
-async fn place(
+pub(crate) async fn place(
     State(app): State<App>,
     caller: Caller,
     headers: HeaderMap,

@@ -54,7 +54,7 @@ struct Release {
               (status = 202, description = "Its end is under way", body = serde_json::Value),
               (status = 404, description = "No such worker"),
               (status = 409, description = "Its state does not allow it")))]
-async fn release(
+pub(crate) async fn release(
     State(app): State<App>,
     caller: Caller,
     PathText(worker): PathText,

@@ -1,0 +1,271 @@
+"""Frames of a Relay broker spoken by hand: those of 11.x, those that are wrong, and those that
+come while the plane has much to do. And what a workspace key may not do."""
+
+import threading
+import time
+
+import pytest
+from harness.broker import fleet_node, owner, relay_key, wait_node, wait_worker, worker
+from harness.scripted_broker import ScriptedBroker
+from harness.waiting import until
+
+
+@pytest.fixture(scope="module")
+def here(module_world):
+    plane = module_world.plane()
+    return plane, relay_key(plane)
+
+
+@pytest.fixture
+def scripted(here):
+    """Brokers of one test."""
+    plane, key = here
+    made = []
+
+    def make(name, **options):
+        made.append(ScriptedBroker(plane, key, name, **options))
+        return made[-1].connect()
+
+    yield make
+    for broker in made:
+        broker.close()
+
+
+def test_frames_of_11_without_ids_are_taken_and_marked_as_proving_nothing(here, scripted):
+    """2: 11.x frames carry no proof and are marked so."""
+    plane, _ = here
+    broker = scripted("eleven", ids=False)
+    broker.sync()
+    broker.beat()
+    node = wait_node(plane, "eleven", "online")
+    assert node["version"] == "relay-broker/11.8.2"
+    assert "prove no application" in node["evidence"], node["evidence"]
+    broker.sync([("wrk_of_eleven", "old one")])
+    shown = wait_worker(plane, "wrk_of_eleven", "running")
+    assert shown["adopted"] and shown["name"] == "old one"
+    broker.beat(["old one"])
+    until("it is counted", lambda: fleet_node(plane, "eleven")["workers"] == 1, 5)
+
+
+def test_an_inventory_is_never_refused_for_one_bad_item(here, scripted):
+    """4: never fail an inventory as a whole."""
+    plane, _ = here
+    broker = scripted("mixed")
+    id = broker.sync([("no id at all", "bad"), ("", "empty"), ("wrk_good", "good")])
+    answer = until("it is answered", lambda: broker.answer_to(id), 5)
+    assert answer == {"v": 1, "type": "reply", "id": id, "ok": True, "data": {}}
+    assert wait_worker(plane, "wrk_good", "running")["name"] == "good"
+
+
+def test_an_identity_is_kept_for_the_same_start_and_has_no_keys_too_many(here, scripted):
+    """6.2: the reader of this answer refuses any key that it does not know."""
+    broker = scripted("namer")
+    answers = []
+    for _ in range(2):
+        id = broker.say("agent.register", name="namesake")
+        answers.append(until("it is answered", lambda id=id: broker.answer_to(id), 5))
+    for answer in answers:
+        assert answer["ok"] is True
+        assert set(answer["data"]) == {"agent_id", "token", "name"}
+        assert answer["data"]["token"].startswith("at_live_")
+    first, second = (answer["data"] for answer in answers)
+    assert first["agent_id"] == second["agent_id"] and first["token"] != second["token"]
+    id = broker.say("agent.deregister", agent_id=first["agent_id"], name="namesake")
+    assert until("it is answered", lambda: broker.answer_to(id), 5)["data"] == {}
+    id = broker.say("agent.register", name="namesake")
+    third = until("it is answered", lambda: broker.answer_to(id), 5)["data"]
+    assert third["agent_id"] != first["agent_id"]
+
+
+def test_the_newest_link_of_a_node_wins_and_the_old_one_is_closed(here, scripted):
+    """3, 1.6 of the wire: superseded is closed in good order, and what it still says is dropped."""
+    plane, _ = here
+    broker = scripted("newest")
+    broker.sync([("wrk_first", "first")])
+    wait_worker(plane, "wrk_first", "running")
+    old = broker.socket
+    link = fleet_node(plane, "newest")["link"]
+    broker.connect()
+    broker.sync([("wrk_first", "first")])
+    until("the newer one is taken", lambda: fleet_node(plane, "newest")["link"] > link, 5)
+    until("the older one is closed", lambda: old.close_code is not None, 5)
+    assert old.close_code == 1000, (old.close_code, old.close_reason)
+    broker.beat(["first"])
+    wait_node(plane, "newest", "online")
+
+
+def test_a_living_agent_s_name_is_not_given_to_another_node(here, scripted):
+    one, other = scripted("holder"), scripted("claimer")
+    id = one.say("agent.register", name="mine")
+    assert until("it is answered", lambda: one.answer_to(id), 5)["ok"]
+    id = other.say("agent.register", name="mine")
+    refused = until("it is answered", lambda: other.answer_to(id), 5)
+    assert refused["ok"] is False and refused["code"] == "agent_already_exists", refused
+    assert set(refused) == {"v", "type", "id", "ok", "code", "message"}
+
+
+def test_a_node_cannot_end_what_another_node_runs(here, scripted):
+    """Security: a node's frames can touch only its own workers."""
+    plane, _ = here
+    one, other = scripted("owner"), scripted("stranger")
+    one.sync([("wrk_owned", "owned")])
+    wait_worker(plane, "wrk_owned", "running")
+    id = other.say("agent.deregister", agent_id="wrk_owned", name="owned")
+    until("it is answered", lambda: other.answer_to(id), 5)
+    one.sync([("wrk_owned", "owned")])
+    assert worker(plane, "wrk_owned")["state"] == "running"
+
+
+def test_an_inventory_is_answered_within_a_second_under_load(here, scripted):
+    """1.5 of the wire: a slow answer would have every broker reconnect at once."""
+    plane, _ = here
+    broker = scripted("busy")
+    stop = threading.Event()
+    broken = []
+
+    def load():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            body = {"name": f"writer-{threading.get_ident()}-{number % 50}", "type": "human"}
+            headers = {"Authorization": f"Bearer {here[1]}"}
+            answer = plane.http.post("/v1/channels", json=body, headers=headers)
+            if answer.status_code not in (201, 409):
+                broken.append(answer.text)
+
+    threads = [threading.Thread(target=load) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        slowest = 0.0
+        agents = [(f"wrk_busy_{number}", f"busy-{number}") for number in range(200)]
+        for _ in range(20):
+            began = time.monotonic()
+            id = broker.sync(agents)
+            until("it is answered", lambda id=id: broker.answer_to(id), 5, 0.005)
+            slowest = max(slowest, time.monotonic() - began)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not broken, broken[:3]
+    assert slowest < 1, slowest
+
+
+def test_an_enrolment_keeps_names_and_ids_apart(here):
+    """2 of the wire: a name that another id holds is 409, the same id again rotates the token."""
+    plane, key = here
+    headers = {"Authorization": f"Bearer {key}"}
+    body = {"node_id": "node_apart", "name": "apart", "kind": "ws", "role": "broker"}
+    first = plane.http.post("/v1/nodes", json=body, headers=headers)
+    assert first.status_code == 201, first.text
+    again = plane.http.post("/v1/nodes", json=body, headers=headers)
+    assert again.status_code == 201
+    assert again.json()["data"]["token"] != first.json()["data"]["token"]
+    other = plane.http.post("/v1/nodes", json={**body, "node_id": "node_b"}, headers=headers)
+    assert other.status_code == 409, other.text
+    assert other.json()["error"]["code"] == "node_name_conflict"
+    stranger = {"Authorization": f"Bearer {relay_key(plane)}"}
+    taken = plane.http.post("/v1/nodes", json={**body, "name": "mine"}, headers=stranger)
+    assert taken.status_code == 403, taken.text
+    direct = plane.http.post("/v1/nodes", json={**body, "role": "direct"}, headers=headers)
+    assert direct.status_code == 501
+
+
+NOT_FOR_BROKERS = [
+    ("POST", "/api/v1/fleet/workers"),
+    ("POST", "/api/v1/fleet/workers/w/release"),
+    ("GET", "/api/v1/fleet/nodes"),
+    ("GET", "/api/v1/fleet/workers"),
+    ("POST", "/api/v1/fleet/nodes/n/drain"),
+    ("POST", "/api/v1/execute/a.b"),
+    ("POST", "/api/v1/execute/async/a.b"),
+    ("GET", "/api/v1/executions"),
+    ("GET", "/api/v1/runs"),
+    ("GET", "/api/v1/events"),
+    ("GET", "/api/v1/nodes"),
+    ("POST", "/api/v1/nodes/register"),
+    ("POST", "/api/v1/nodes/a/heartbeat"),
+    ("POST", "/api/v1/memory/set"),
+    ("POST", "/api/v1/memory/get"),
+    ("GET", "/api/v1/keys"),
+    ("POST", "/api/v1/keys"),
+    ("GET", "/api/v1/audit"),
+    ("POST", "/api/v1/hold"),
+    ("POST", "/api/v1/backup"),
+    ("POST", "/mcp"),
+    ("GET", "/metrics"),
+    ("POST", "/v1/agents/spawn"),
+    ("POST", "/v1/actions/spawn/invoke"),
+    ("POST", "/v1/actions/release/invoke"),
+    ("POST", "/v1/nodes/n/actions/spawn/invoke"),
+    ("GET", "/v1/actions/spawn/invocations/i"),
+    ("GET", "/v1/node/ws"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), NOT_FOR_BROKERS)
+def test_a_workspace_key_and_an_agent_s_token_do_nothing_else(here, method, path):
+    """Security: every worker of a broker sees these; also on loopback, where no key may do more."""
+    plane, key = here
+    headers = {"Authorization": f"Bearer {key}"}
+    body = {"name": "prober", "type": "human", "metadata": {"identity_key": "prober"}}
+    agent = plane.http.post("/v1/agents", json=body, headers=headers)
+    token = agent.json()["data"]["token"]
+    for shown in (key, token):
+        headers = {"Authorization": f"Bearer {shown}"}
+        json = {} if method == "POST" else None
+        answer = plane.http.request(method, path, json=json, headers=headers)
+        assert answer.status_code == 403, (path, shown[:8], answer.status_code, answer.text)
+        if path.startswith("/v1/"):
+            assert answer.json()["error"]["code"] == "permission_denied"
+
+
+def test_what_is_not_there_is_501_in_relay_s_envelope(here):
+    plane, key = here
+    headers = {"Authorization": f"Bearer {key}"}
+    for method, path in [("POST", "/v1/dm"), ("GET", "/v1/search"), ("PUT", "/v1/agents")]:
+        answer = plane.http.request(method, path, headers=headers)
+        assert answer.status_code == 501, answer.text
+        assert answer.json()["ok"] is False
+        assert answer.json()["error"]["code"] == "not_supported"
+    missing = plane.http.get("/v1/agents/nobody", headers=headers)
+    assert missing.status_code == 404
+    assert missing.json()["error"]["code"] == "agent_not_found"
+    nobody = plane.http.get("/v1/agents")
+    assert nobody.status_code == 401 and nobody.json()["error"]["code"] == "unauthenticated"
+
+
+def test_an_operator_starts_and_releases_over_relay_s_surface(here, scripted):
+    """Section 2 of the wire, for keys that may do so elsewhere."""
+    plane, _ = here
+    broker = scripted("operated", version="relay-broker/12.4.1")
+    broker.sync()
+    broker.beat()
+    wait_node(plane, "operated", "online")
+
+    def run():
+        asked = until("a spawn", lambda: invoked(broker, "spawn"), 10)
+        broker.say("action.result", invocation_id=asked["invocation_id"], output={"spawned": True})
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wanted = {"name": "asked", "harnessConfig": {"runtime": "pty", "command": "cat"}}
+    path = "/v1/nodes/operated/actions/spawn/invoke"
+    answer = plane.http.post(path, json={"input": wanted}, headers=owner(plane))
+    thread.join()
+    assert answer.status_code == 201, answer.text
+    data = answer.json()["data"]
+    assert data["status"] == "completed" and data["output"]["spawned"] is True
+    shown = plane.http.get(
+        f"/v1/actions/spawn/invocations/{data['invocation_id']}", headers=owner(plane)
+    )
+    assert shown.json()["data"]["status"] == "completed"
+    invoke = invoked(broker, "spawn")
+    assert invoke["input"]["harnessConfig"]["command"] == "cat"
+    assert invoke["input"]["harnessConfig"]["env"]["AGENTFIELD_SERVER"] == plane.url
+
+
+def invoked(broker, action):
+    frames = [f for f in broker.heard if f["type"] == "action.invoke" and f["action"] == action]
+    return frames[-1] if frames else None
