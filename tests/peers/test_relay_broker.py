@@ -171,6 +171,8 @@ def test_its_terminal_is_watched_and_driven(here):
             viewer.see(lambda frame: frame["type"] == "terminal.ready")
         driver.see("early")
         driver.say("terminal.drive")
+        driver.see(lambda frame: frame["type"] == "terminal.driver" and frame["driving"])
+        driver.see(lambda frame: frame["type"] == "terminal.ready")
         typed = base64.b64encode(b"echo six-$((3*2))\n").decode()
         driver.say("terminal.input", data_base64=typed)
         driver.see("six-6")

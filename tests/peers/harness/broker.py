@@ -113,8 +113,9 @@ def wait_worker(plane, id, *states, within=30):
     """The worker once it is in one of these states."""
 
     def there():
-        shown = worker(plane, id)
-        return shown if shown["state"] in states else None
+        answer = plane.http.get(f"/api/v1/fleet/workers/{id}", headers=owner(plane))
+        shown = answer.json()
+        return shown if answer.status_code == 200 and shown["state"] in states else None
 
     return until(f"{id} is {' or '.join(states)}", there, within)
 
