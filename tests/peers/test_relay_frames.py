@@ -1,6 +1,7 @@
 """Frames of a Relay broker spoken by hand: those of 11.x, those that are wrong, and those that
 come while the plane has much to do. And what a workspace key may not do."""
 
+import hashlib
 import threading
 import time
 
@@ -269,3 +270,75 @@ def test_an_operator_starts_and_releases_over_relay_s_surface(here, scripted):
 def invoked(broker, action):
     frames = [f for f in broker.heard if f["type"] == "action.invoke" and f["action"] == action]
     return frames[-1] if frames else None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/v1/agents", b"{", 400),
+        ("POST", "/v1/agents", b"[]", 400),
+        ("POST", "/v1/agents", b"{}", 400),
+        ("POST", "/v1/agents", b'{"name":""}', 400),
+        ("POST", "/v1/agents", b'{"name":"a b"}', 400),
+        ("POST", "/v1/agents", b'{"name":"' + b"x" * 129 + b'"}', 400),
+        ("POST", "/v1/agents", b'{"name":"x","type":"robot"}', 400),
+        ("POST", "/v1/agents", b'{"name":"x","metadata":7}', 400),
+        ("POST", "/v1/agents", b'{"name":"x","metadata":{"a":"' + b"y" * 17_000 + b'"}}', 413),
+        ("POST", "/v1/agents", b"[" * 100_000, 400),
+        ("POST", "/v1/agents", b'{"name":"\xff"}', 400),
+        ("PATCH", "/v1/agents/nobody", b'{"status":"offline"}', 404),
+        ("DELETE", "/v1/agents/nobody", b"", 404),
+        ("POST", "/v1/nodes", b'{"node_id":"..","name":"x"}', 400),
+        ("POST", "/v1/nodes", b'{"node_id":"n","name":"a/b"}', 400),
+        ("POST", "/v1/nodes", b'{"node_id":"n","name":"x","max_agents":-1}', 400),
+        ("POST", "/v1/nodes", b'{"node_id":7,"name":"x"}', 400),
+        ("POST", "/v1/nodes/nowhere/agents", b'{"agent_name":"x"}', 404),
+        ("DELETE", "/v1/nodes/nowhere/agents/%ff", b"", 404),
+        ("POST", "/v1/channels", b'{"name":"#x"}', 400),
+        ("POST", "/v1/channels/nowhere/join", b"", 403),
+        ("GET", "/v1/channels/nowhere/members", b"", 404),
+        ("POST", "/v1/agents/release", b'{"name":7}', 400),
+    ],
+)
+def test_bad_input_is_a_clear_refusal_in_relay_s_envelope(here, method, path, body, status):
+    """Never a 500 for bad input, and what was sent never stands in the answer."""
+    plane, key = here
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    answer = plane.http.request(method, path, content=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    assert answer.json()["ok"] is False and answer.json()["error"]["message"], answer.text
+    assert "yyyy" not in answer.text and "xxxx" not in answer.text
+
+
+def test_an_identity_that_was_taken_back_twice_is_answered_as_done(here, scripted):
+    """3.4 of the wire: a cleanup that is not answered as finished is repeated for ever."""
+    plane, key = here
+    headers = {"Authorization": f"Bearer {key}"}
+    broker = scripted("cleaner")
+    id = broker.say("agent.register", name="cleaned")
+    data = until("it is answered", lambda: broker.answer_to(id), 5)["data"]
+    token = hashlib.sha256(data["token"].encode()).hexdigest()
+    body = {"name": "cleaned", "delete_agent": True, "reason": "cleanup"}
+
+    def send(hash):
+        wanted = {**body, "expected_token_hash": hash}
+        return plane.http.post("/v1/agents/release", json=wanted, headers=headers)
+
+    # Of another life of the name: nothing is taken back.
+    assert send("0" * 64).json()["data"]["status"] == "completed"
+    assert plane.http.get("/v1/agents/cleaned", headers=headers).status_code == 200
+    for _ in range(2):
+        answer = send(token)
+        assert answer.status_code == 200 and answer.json()["data"]["status"] == "completed"
+    assert plane.http.get("/v1/agents/cleaned", headers=headers).status_code == 404
+    assert plane.http.get(
+        "/v1/agent", headers={"Authorization": f"Bearer {data['token']}"}
+    ).status_code == 401
+    # A workspace key stops nothing.
+    id = broker.say("agent.register", name="cleaned")
+    until("it is answered", lambda: broker.answer_to(id), 5)
+    refused = plane.http.post("/v1/agents/release", json=body, headers=headers)
+    assert refused.status_code == 403, refused.text
+    stranger = {"Authorization": f"Bearer {relay_key(plane)}"}
+    foreign = plane.http.delete("/v1/agents/cleaned", headers=stranger)
+    assert foreign.status_code == 403, foreign.text
