@@ -12,7 +12,7 @@
 //! ```
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -196,29 +196,39 @@ impl WorkerDir {
         &self.path
     }
 
-    /// Makes the file that the holder locks. It makes none itself: a directory without it is
-    /// one that was given up.
-    pub(crate) fn make_lock(&self) -> io::Result<()> {
-        OpenOptions::new()
+    /// Makes the file that the holder of this start locks. A holder makes none itself: a
+    /// directory without it is one that was given up.
+    pub(crate) fn make_lock(&self, start: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new()
             .create(true)
-            .truncate(false)
+            .truncate(true)
             .write(true)
             .mode(0o600)
-            .open(self.path.join("lock"))
-            .map(drop)
+            .open(self.path.join("lock"))?;
+        file.write_all(start.as_bytes())
     }
 
     /// Takes the holder's lock; `None` when a living holder has it, or the directory was given
     /// up before it was taken.
     pub(crate) fn take_lock(&self) -> io::Result<Option<File>> {
-        let file = OpenOptions::new()
-            .write(true)
-            .open(self.path.join("lock"))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) if file.metadata()?.nlink() > 0 => Ok(Some(file)),
-            Ok(()) | Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(errno.into()),
+        lock(self.open_lock()?)
+    }
+
+    /// The same for the holder of a start. One that comes so late that its worker was given up,
+    /// and started anew by another, leaves that one's lock alone.
+    pub(crate) fn take_lock_of(&self, start: &str) -> io::Result<Option<File>> {
+        let mut file = self.open_lock()?;
+        let mut made_for = String::new();
+        file.read_to_string(&mut made_for)?;
+        if made_for != start {
+            return Ok(None);
         }
+        lock(file)
+    }
+
+    fn open_lock(&self) -> io::Result<File> {
+        let path = self.path.join("lock");
+        OpenOptions::new().read(true).write(true).open(path)
     }
 
     /// Whether a holder lives. Never makes a lock fail that a holder is about to take.
@@ -304,6 +314,14 @@ impl WorkerDir {
     }
 }
 
+fn lock(file: File) -> io::Result<Option<File>> {
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) if file.metadata()?.nlink() > 0 => Ok(Some(file)),
+        Ok(()) | Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
     let bytes = fs::read(path).ok()?;
     match serde_json::from_slice(&bytes) {
@@ -357,8 +375,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let worker = WorkerDir::at(directory.path().join("w"));
         fs::create_dir(worker.path()).unwrap();
-        worker.make_lock().unwrap();
+        worker.make_lock("first").unwrap();
         assert!(!worker.is_held());
+        assert!(worker.take_lock_of("earlier").unwrap().is_none());
+        assert!(worker.take_lock_of("first").unwrap().is_some());
         let lock = worker.take_lock().unwrap().unwrap();
         assert!(worker.is_held());
         assert!(worker.take_lock().unwrap().is_none());

@@ -19,6 +19,8 @@ pub(crate) const BOOT_MAX: usize = 16 * 1024 * 1024;
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Boot {
     pub(crate) worker_id: String,
+    /// Which start this is: what the lock was made for.
+    pub(crate) start: String,
     pub(crate) name: String,
     /// The program's file.
     pub(crate) program: PathBuf,

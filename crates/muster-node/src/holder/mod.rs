@@ -100,7 +100,7 @@ fn begin(directory: PathBuf) -> Result<Holder, String> {
     let boot = boot::read(&mut io::stdin().lock())
         .map_err(|error| told("what the holder was told could not be read", error))?;
     let lock = dir
-        .take_lock()
+        .take_lock_of(&boot.start)
         .map_err(|error| told("the worker's directory cannot be locked", error))?
         .ok_or("another holder has this worker, or it was given up")?;
     let kept = dir

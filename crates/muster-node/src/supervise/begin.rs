@@ -37,6 +37,7 @@ pub(crate) async fn begin(core: Arc<Core>, input: SpawnInput) {
 async fn begun(core: &Core, input: SpawnInput) -> Result<Child, String> {
     let dir = core.dir(&input.worker_id);
     let boot = plan::plan(input, &core.settings, &core.epoch)?;
+    let start = boot.start.clone();
     let boot = boot::encode(&boot)?;
     let unwritable = |error: std::io::Error| {
         format!(
@@ -45,7 +46,7 @@ async fn begun(core: &Core, input: SpawnInput) -> Result<Child, String> {
         )
     };
     make_private(dir.path()).map_err(unwritable)?;
-    dir.make_lock().map_err(unwritable)?;
+    dir.make_lock(&start).map_err(unwritable)?;
     let mut child = spawn(core, &dir)?;
     let ready = timeout(BEGIN_WAIT, tell(&mut child, &boot)).await;
     let problem = match ready {

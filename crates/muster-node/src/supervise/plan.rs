@@ -77,6 +77,7 @@ pub(crate) fn plan(input: SpawnInput, settings: &Settings, epoch: &str) -> Resul
         stop_grace: or_default(spec.stop_grace_ms, settings.stop_grace),
         prefix: settings.holder.clone(),
         worker_id: input.worker_id,
+        start: muster_wire::mint("start"),
         name: input.name,
         command: input.spec.command,
         args: input.spec.args,
