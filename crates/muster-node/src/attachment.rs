@@ -54,6 +54,10 @@ pub enum AttachmentNews {
     Gap {
         /// How many bytes were dropped, this time.
         dropped: u64,
+        /// Rows of its terminal now.
+        rows: u16,
+        /// Columns of its terminal now.
+        cols: u16,
         /// Where the output goes on.
         offset: u64,
         /// Bytes that paint the screen as it is there.

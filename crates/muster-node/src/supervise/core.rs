@@ -284,10 +284,9 @@ impl Core {
     /// Every worker that has not ended.
     pub(crate) fn roster(&self) -> Vec<WorkerReport> {
         let books = self.books();
-        let open = books
-            .workers
-            .values()
-            .filter(|worker| worker.last.is_none());
+        let is_open =
+            |worker: &&Worker| worker.last.is_none() && worker.state.phase != Phase::Ended;
+        let open = books.workers.values().filter(is_open);
         let mut roster: Vec<_> = open.map(|worker| worker.state.report()).collect();
         roster.sort_by(|a, b| a.worker_id.cmp(&b.worker_id));
         roster

@@ -26,7 +26,14 @@ pub(crate) async fn recover(core: &Arc<Core>) -> io::Result<()> {
             continue;
         };
         let dir = core.dir(&worker);
-        let kept = dir.read()?;
+        let kept = match dir.read() {
+            Ok(kept) => kept,
+            Err(error) => {
+                // One that cannot be read is no reason to lose sight of the others.
+                tracing::error!(path = %dir.path().display(), %error, "this is no worker's directory");
+                continue;
+            }
+        };
         match find(&dir, &kept) {
             Found::Held => {
                 let state = kept.state.clone().unwrap_or_else(|| unknown(&worker));

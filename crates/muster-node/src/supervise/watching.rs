@@ -64,12 +64,15 @@ async fn read(mut connection: Connection, news: mpsc::Sender<AttachmentNews>) {
         let next = match frame {
             Ok(Some(Frame::Output { offset, bytes })) => AttachmentNews::Output { offset, bytes },
             Ok(Some(Frame::Painted {
+                rows,
+                cols,
                 offset,
                 dropped,
                 screen,
-                ..
             })) => AttachmentNews::Gap {
                 dropped,
+                rows,
+                cols,
                 offset,
                 screen,
             },

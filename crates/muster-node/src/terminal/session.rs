@@ -124,8 +124,15 @@ impl Session {
                     None
                 }
                 // The screen is painted anew, so what was kept of a character is of no use.
-                AttachmentNews::Gap { offset, screen, .. } => {
+                AttachmentNews::Gap {
+                    rows,
+                    cols,
+                    offset,
+                    screen,
+                    ..
+                } => {
                     cutter = Cutter::default();
+                    size.set(rows, cols);
                     self.paint(&screen, size, offset).await;
                     None
                 }

@@ -86,8 +86,11 @@ async fn a_slow_viewer_misses_output_which_is_counted_and_holds_up_nobody() {
                 dropped,
                 offset,
                 screen,
+                rows,
+                cols,
             } => {
                 assert_eq!(offset, place + dropped, "what was dropped is counted");
+                assert_eq!((rows, cols), (24, 80));
                 assert!(String::from_utf8_lossy(&screen).contains("again and again"));
                 missed = dropped;
             }

@@ -17,6 +17,7 @@ tests![
     a_failing_worker_is_started_again_up_to_its_bound_and_every_exit_is_told,
     on_failure_does_not_start_a_success_again_and_always_does,
     a_restarted_worker_that_then_lives_is_answered_as_started,
+    a_worker_that_never_lives_is_answered_in_time_and_tried_on,
     a_start_that_is_repeated_is_answered_as_the_first_and_runs_once,
     a_worker_may_ask_its_terminal,
     both_outputs_of_pipes_are_kept_in_their_order,
@@ -148,6 +149,25 @@ async fn a_restarted_worker_that_then_lives_is_answered_as_started() {
     assert!(proc::is_alive(pid));
     assert_eq!(node.report("w").map(|report| report.restarts), Some(1));
     assert_eq!(node.exits("w").len(), 1);
+}
+
+async fn a_worker_that_never_lives_is_answered_in_time_and_tried_on() {
+    let node = Node::new().await;
+    let input = again(script("w", "exit 1"), RestartMode::Always, None);
+    let begun = std::time::Instant::now();
+    let answer = node.start(input).await;
+    assert!(
+        begun.elapsed() >= Duration::from_secs(10),
+        "it might have lived"
+    );
+    assert!(
+        matches!(answer, SpawnOutput::Started { .. }),
+        "it exists: {answer:?}"
+    );
+    let restarts = node.report("w").expect("it is there").restarts;
+    assert!(restarts > 3, "{restarts}");
+    node.release("w", 1_000).await;
+    assert!(node.report("w").is_none());
 }
 
 async fn a_start_that_is_repeated_is_answered_as_the_first_and_runs_once() {
