@@ -129,7 +129,7 @@ def test_a_worker_is_spawned_listed_explained_and_released(fleet, spawn):
     assert "edge-1" in ran.err and "pid" in ran.err and "muster attach w-1" in ran.err
     view = shown(cli, "w-1")
     assert view["id"] == worker and view["state"] == "running" and alive(view["pid"])
-    assert "WORD" not in json.dumps(view), "a worker's variables are shown nowhere"
+    assert "blue" not in json.dumps(view), "a worker's variables are shown nowhere"
     table = cli("workers").ok().out
     assert worker in table and "● running" in table and "edge-1" in table
     assert cli("workers", "--node", "edge-1", "--json").json()["items"][0]["id"] == worker
@@ -168,7 +168,7 @@ def test_what_cannot_be_placed_says_why_and_exits_by_its_category(world):
         65, "idempotency_conflict"
     )
     full = cli("spawn", "--", "sleep", "600").failed(75, "fleet_capacity")
-    assert "--queue" in full.err
+    assert "queue" in full.err and "small" in full.err
     waits = cli("spawn", "--queue=10m", "--name", "later", "--", "sleep", "600").ok()
     assert "waits for a place" in waits.err
     assert "○ queued" in cli("workers").ok().out

@@ -263,7 +263,7 @@ def stamp(plane):
 def test_a_daemon_that_is_killed_finds_its_workers_and_tells_exits_once(world):
     """Row: daemon kill -9 and back: every worker still runs; an exit in between is reported once,
     with its code."""
-    plane = world.plane(**{**QUICK, "fleet__node_grace": "60s"})
+    plane = world.plane(**{**QUICK, "fleet__node_grace": "8s"})
     cli = world.cli(plane)
     node = world.node(cli, "edge-1")
     stay = [placed(plane, cli, name=f"stay-{n}") for n in range(5)]

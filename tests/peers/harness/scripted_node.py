@@ -47,6 +47,7 @@ class ScriptedNode:
             self.plane.url.replace("http", "ws", 1) + "/v1/node/ws",
             additional_headers={"Authorization": f"Bearer {self.token}"},
             ping_interval=None,
+            legacy=True,
         )
         offer = {"epoch": self.epoch, "beat_ms": 1000, "pid": 1, "host": "script"}
         self.say(
@@ -122,5 +123,5 @@ class ScriptedNode:
 
 
 def stamp():
-    now = time.time()
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
+    """Now, in microseconds: what a moment is on the link."""
+    return int(time.time() * 1_000_000)

@@ -261,7 +261,12 @@ fn count(node: &Node, now: Timestamp) -> Known<u32> {
             last: None,
         };
     }
-    let told = node.row.inventory.or(node.row.beat);
+    // What is believed is as old as the last thing that was heard: a worker that was placed after
+    // the last inventory is known, too.
+    let heard = [node.row.inventory, node.row.beat];
+    let at = heard.iter().flatten().map(|(at, _)| *at).max();
+    let at = at.max(node.row.heard_at.filter(|_| at.is_some()));
+    let believed = u32::try_from(node.workers.len()).unwrap_or(u32::MAX);
     let reason = match node.state.0 {
         NodeState::Unreachable | NodeState::Lost => {
             let age = seconds(now.since(node.state.1));
@@ -274,7 +279,7 @@ fn count(node: &Node, now: Timestamp) -> Known<u32> {
     Known {
         value: None,
         reason: Some(reason),
-        last: told.map(|(at, count)| (count, at)),
+        last: at.map(|at| (believed, at)),
     }
 }
 

@@ -358,7 +358,7 @@ impl Session<'_> {
     fn keep_as_told(&mut self, data: &Value, now: Instant) {
         let timing = &self.node.settings.timing;
         let number = |key: &str| data.get(key).and_then(Value::as_u64);
-        if let Some(millis) = number("heartbeat_ms") {
+        if let Some(millis) = number("beat_ms").or_else(|| number("heartbeat_ms")) {
             self.beat = Duration::from_millis(millis.clamp(50, 60_000));
         }
         let beats = number("ack_beats").and_then(|beats| u32::try_from(beats).ok());

@@ -60,8 +60,8 @@ impl Noun {
             Noun::Run => format!("/api/v1/runs?limit={LOOKED_AT}{part}"),
             Noun::Agent => "/api/v1/nodes".to_owned(),
             Noun::Key => "/api/v1/keys".to_owned(),
-            Noun::Node => "/api/v1/fleet/nodes".to_owned(),
-            Noun::Worker => format!("/api/v1/fleet/workers?ended=true&limit={LOOKED_AT}"),
+            Noun::Node => "/api/v1/fleet/nodes?retired=true".to_owned(),
+            Noun::Worker => format!("/api/v1/fleet/workers?ended=true&limit={LOOKED_AT}{part}"),
         }
     }
 }
@@ -97,6 +97,11 @@ async fn find(asking: &Asking<'_>, noun: Noun, typed: &str, least: usize) -> Out
             Err(failure) => return Err(failure),
         }
     }
+    if matches!(noun, Noun::Node | Noun::Worker)
+        && let Some(id) = named(asking, noun, typed).await?
+    {
+        return Ok(id);
+    }
     if pattern.said() < least {
         return Err(Failure::new(
             Category::Validation,
@@ -118,6 +123,18 @@ async fn find(asking: &Asking<'_>, noun: Noun, typed: &str, least: usize) -> Out
         other => other?,
     };
     choose(noun, typed, &pattern, &Listed::of(body).items)
+}
+
+/// Machines and workers of the past go by their name too, where it is one's alone.
+async fn named(asking: &Asking<'_>, noun: Noun, typed: &str) -> Outcome<Option<String>> {
+    let body = asking.client.get_json(&noun.list(None)).await?;
+    let mut ids: Vec<String> = Listed::of(body)
+        .items
+        .iter()
+        .filter(|item| item::raw(item, &["name"]).as_deref() == Some(typed))
+        .filter_map(|item| item::raw(item, &["id"]))
+        .collect();
+    Ok(ids.pop().filter(|_| ids.is_empty()))
 }
 
 /// The body of one thing, found by what was typed.
