@@ -270,8 +270,10 @@ impl Engine {
         let Some(node) = self.fleet.nodes.get_mut(&beat.node) else {
             return;
         };
-        node.beat(now, &limits);
-        node.row.beat = Some((now, beat.count));
+        // When it came in, which may be before it could be looked at.
+        let at = beat.at.min(now);
+        node.beat(at, &limits);
+        node.row.beat = Some((at, beat.count));
         node.load = beat.load.filter(|load| load.is_finite());
         let had_room = node.free() != Some(0);
         node.full = false;

@@ -398,7 +398,7 @@ impl Node {
             link.needs = BEATS_TO_RECOVER;
         }
         link.beats = link.beats.saturating_add(1);
-        link.beat_at = Some(now);
+        link.beat_at = link.beat_at.max(Some(now));
         link.asked = false;
     }
 
