@@ -96,6 +96,7 @@ impl Engine {
     pub(crate) fn instance_due(&mut self, now: Timestamp, key: &InstanceKey, out: &mut Effects) {
         let limits = self.liveness(&key.agent);
         let drain = self.limits.drain_grace;
+        let acts = self.fleet.acts(now);
         let Some(instance) = self
             .agents
             .get_mut(&key.agent)
@@ -108,7 +109,7 @@ impl Engine {
         if facts.restart_until.is_some_and(|until| until <= now) {
             facts.restart_until = None;
         }
-        let doubt = self.fleet.doubt.is_some() && facts.goodbye_at.is_none();
+        let doubt = !acts && facts.goodbye_at.is_none();
         let orphaned = !doubt && instance.orphans_at.is_some_and(|at| at <= now);
         let late = facts.late_after();
         let left = facts.gone.is_some() || facts.goodbye_at.is_some();
@@ -167,7 +168,7 @@ impl Engine {
         };
         let facts = &instance.facts;
         // While we doubt ourselves, silence orphans nothing.
-        let doubt = doubt.filter(|_| facts.goodbye_at.is_none());
+        let doubt = doubt.filter(|until| *until > now && facts.goodbye_at.is_none());
         let orphans_at = instance
             .orphans_at
             .map(|at| doubt.map_or(at, |until| at.max(until)));

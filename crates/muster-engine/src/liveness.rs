@@ -176,7 +176,7 @@ impl InstanceFacts {
         }
         let sign = self.sign_at();
         let gave_up = self.wait_ran_out_at.is_some_and(|at| at > sign);
-        if let Some((at, why)) = self.node_away.as_ref().filter(|(at, _)| *at > sign)
+        if let Some((at, why)) = self.node_away.as_ref().filter(|(at, _)| *at >= sign)
             && !gave_up
         {
             let text = format!(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_wire::{AgentId, Timestamp};
+use muster_wire::{AgentId, Timestamp, WorkerId};
 
 use crate::agent::{Agent, DIAL_LONGEST, Gate, Instance};
 use crate::effect::{Effects, Notice, Reply, Send, Write};
@@ -74,6 +74,9 @@ impl Engine {
         }
         self.take_address(now, &registration, out);
         self.renew_instance(now, &registration, out);
+        if let Some(worker) = &registration.worker {
+            self.agent_is_away(now, &WorkerId::trusted(worker.clone()), out);
+        }
         self.tell_directory(&id, out);
         if was_stopped != self.agents.get(&id).is_some_and(Agent::stopped) {
             self.wait_anew(now, &id, out);

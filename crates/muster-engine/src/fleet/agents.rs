@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use muster_wire::fleet::RestartMode;
+use muster_wire::fleet::{NodeState, RestartMode};
 use muster_wire::{AgentId, NodeId, Timestamp, WorkerId};
 
 use super::{FleetNotice, notice};
@@ -46,6 +46,13 @@ impl Engine {
             && worker.row.release.is_none()
             && worker.row.restart.mode != RestartMode::Never;
         self.workers.insert(id.as_str().into(), again);
+    }
+
+    /// Somebody wants a worker ended: a goodbye of its agent is one for good.
+    pub(crate) fn agent_is_released(&mut self, id: &WorkerId) {
+        if self.worker_is_agent(id).is_some() {
+            self.note_restarts(id);
+        }
     }
 
     fn worker_is_agent(&self, id: &WorkerId) -> Option<AgentId> {
@@ -119,7 +126,8 @@ impl Engine {
         }
     }
 
-    /// A node is unreachable: whether its agents' processes run, nobody knows. That is no exit.
+    /// A node cannot be reached: whether its agents' processes run, nobody knows. That is no
+    /// exit, and what cannot be dialled there says nothing about them.
     pub(crate) fn agents_of_node_are_unknown(
         &mut self,
         now: Timestamp,
@@ -129,21 +137,36 @@ impl Engine {
         let Some(held) = self.fleet.nodes.get(node) else {
             return;
         };
-        let name = held.row.name.clone();
         let workers: Vec<WorkerId> = held.workers.iter().cloned().collect();
-        let text: Arc<str> = format!("its node {name} is unreachable").into();
         for id in workers {
-            for key in self.processes_of(&id) {
-                if let Some(instance) = self
-                    .agents
-                    .get_mut(&key.agent)
-                    .and_then(|agent| agent.instance_mut(&key.instance))
-                {
-                    instance.facts.node_away = Some((now, text.clone()));
-                }
-                self.rearm(now, &key);
-                self.tell_instances(now, &key.agent, out);
+            self.agent_is_away(now, &id, out);
+        }
+    }
+
+    /// The same for one worker, where its node is not online.
+    pub(crate) fn agent_is_away(&mut self, now: Timestamp, id: &WorkerId, out: &mut Effects) {
+        if self.worker_is_agent(id).is_none() {
+            return;
+        }
+        let node = self.fleet.workers.get(id).and_then(|w| w.row.node.as_ref());
+        let Some(node) = node.and_then(|node| self.fleet.nodes.get(node)) else {
+            return;
+        };
+        if node.state.0 == NodeState::Online {
+            return;
+        }
+        let text: Arc<str> = format!("its node {} is {}", node.row.name, node.state.0).into();
+        for key in self.processes_of(id) {
+            if let Some(instance) = self
+                .agents
+                .get_mut(&key.agent)
+                .and_then(|agent| agent.instance_mut(&key.instance))
+            {
+                let since = instance.facts.node_away.as_ref().map_or(now, |(at, _)| *at);
+                instance.facts.node_away = Some((since, text.clone()));
             }
+            self.rearm(now, &key);
+            self.tell_instances(now, &key.agent, out);
         }
     }
 

@@ -36,7 +36,7 @@ impl Engine {
 
     fn check_nodes(&self) -> Result<(), String> {
         let limits = &self.limits.fleet;
-        let acts = self.fleet.doubt.is_none();
+        let acts = self.fleet.acts(self.now);
         for (id, node) in &self.fleet.nodes {
             must!(node.row.id == *id, "node {id} is filed under another id");
             let named = self.fleet.names.get(&node.row.name) == Some(id);

@@ -63,6 +63,11 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
+    /// Whether anything may act on silence.
+    pub(crate) fn acts(&self, now: Timestamp) -> bool {
+        self.doubt.as_ref().is_none_or(|doubt| now >= doubt.until)
+    }
+
     /// A node by its name or its id. A name is of one that is not retired.
     pub(crate) fn find(&self, node: &str) -> Option<&Node> {
         let id = self.names.get(node).map_or(node, NodeId::as_str);

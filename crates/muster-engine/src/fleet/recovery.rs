@@ -62,10 +62,7 @@ impl Engine {
         let nodes: Vec<NodeId> = self.fleet.nodes.keys().cloned().collect();
         for id in nodes {
             self.settle_node(now, &id, out);
-            let held = self.fleet.nodes.get(&id);
-            if held.is_some_and(|node| node.state.0 == NodeState::Unreachable) {
-                self.agents_of_node_are_unknown(now, &id, out);
-            }
+            self.agents_of_node_are_unknown(now, &id, out);
         }
         self.place_waiting(now, out);
     }

@@ -92,6 +92,7 @@ impl Engine {
         }
         if first {
             self.put_worker(id, out);
+            self.agent_is_released(id);
         }
         if linked {
             self.release_now(id, now, grace, out);
@@ -148,6 +149,7 @@ impl Engine {
             reason: Some("its node is drained".into()),
         });
         self.put_worker(id, out);
+        self.agent_is_released(id);
         self.release_now(id, now, None, out);
     }
 

@@ -17,7 +17,7 @@ impl Engine {
     /// Looks at a node: what changed is written and told, and what follows is done.
     pub(crate) fn settle_node(&mut self, now: Timestamp, id: &NodeId, out: &mut Effects) {
         let limits = self.limits.fleet;
-        let acts = self.fleet.doubt.is_none();
+        let acts = self.fleet.acts(now);
         let Some(node) = self.fleet.nodes.get_mut(id) else {
             return;
         };
@@ -28,7 +28,10 @@ impl Engine {
         let to = node.verdict(now, &limits, acts);
         if from != to {
             node.state = (to, now);
-            node.excused = std::time::Duration::ZERO;
+            if matches!(to, NodeState::Suspect | NodeState::Unreachable) {
+                // The next grace begins now, whole.
+                node.excused = std::time::Duration::ZERO;
+            }
             self.node_turned(now, id, from, to, out);
         }
         let Some(node) = self.fleet.nodes.get_mut(id) else {
@@ -150,7 +153,8 @@ impl Engine {
                 self.drain_next(now, id, out);
                 self.place_waiting(now, out);
             }
-            NodeState::Connecting | NodeState::Suspect => {}
+            NodeState::Suspect => self.agents_of_node_are_unknown(now, id, out),
+            NodeState::Connecting => {}
         }
         self.weigh_doubt(now, out);
         self.weigh_capacity(now, out);

@@ -283,7 +283,8 @@ impl Engine {
             .confirmed(self.matched_at(worker))
             .max(worker.held_from);
         if now >= from + limits.binding_ttl {
-            if let Some(until) = self.fleet.doubt.as_ref().map(|doubt| doubt.until) {
+            let doubt = self.fleet.doubt.as_ref().map(|doubt| doubt.until);
+            if let Some(until) = doubt.filter(|until| *until > now) {
                 // We doubt ourselves: it is looked at again when that is over.
                 if let Some(worker) = self.fleet.workers.get_mut(id) {
                     let key = || TimerKey::Worker(id.clone());

@@ -396,6 +396,27 @@ impl World {
             .collect()
     }
 
+    /// Whether somebody is being asked for its health.
+    pub(crate) fn probing(&self) -> bool {
+        self.sends
+            .iter()
+            .any(|send| matches!(send, Send::Probe { .. }))
+    }
+
+    /// Answers every probe that is under way: nobody listens there.
+    pub(crate) fn probe_refused(&mut self) {
+        let sends = std::mem::take(&mut self.sends);
+        for send in sends {
+            match send {
+                Send::Probe { key, .. } => self.step(Event::Probed {
+                    key,
+                    seen: muster_engine::event::Probe::Refused("connection refused".into()),
+                }),
+                other => self.sends.push(other),
+            }
+        }
+    }
+
     /// Time passes while these machines beat, and tell their inventory each minute.
     pub(crate) fn pass_beating(&mut self, machines: &[&Machine], wait: Duration) {
         let until = self.now + wait;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use muster_engine::effect::{Dispatch, Effects, Load, Reply, TellApproval, TellCancel};
 use muster_engine::event::*;
-use muster_engine::fleet::FleetEvent;
+use muster_engine::fleet::{FleetEvent, FleetNotice};
 use muster_engine::replay;
 use muster_engine::row::*;
-use muster_engine::{Engine, Event, Limits, Send};
+use muster_engine::{Engine, Event, Limits, Notice, Send};
 use muster_wire::*;
 
 use crate::rows::Rows;
@@ -29,6 +29,7 @@ pub(crate) struct World {
     pub(crate) told_approvals: Vec<TellApproval>,
     pub(crate) llm_checks: Vec<Arc<str>>,
     pub(crate) sends: Vec<Send>,
+    pub(crate) fleet_notices: Vec<FleetNotice>,
     pub(crate) replies: HashMap<Waiter, Vec<Reply>>,
     pub(crate) waiters: u64,
     pub(crate) names: u64,
@@ -66,6 +67,7 @@ impl World {
             told_approvals: Vec::new(),
             llm_checks: Vec::new(),
             sends: Vec::new(),
+            fleet_notices: Vec::new(),
             replies: HashMap::new(),
             waiters: 0,
             names: 0,
@@ -132,6 +134,11 @@ impl World {
                 | Send::CloseIdle(_) => {}
             }
             self.sends.push(send);
+        }
+        for notice in effects.notices {
+            if let Notice::Fleet(notice) = notice {
+                self.fleet_notices.push(*notice);
+            }
         }
         for (waiter, reply) in effects.replies {
             self.replies.entry(waiter).or_default().push(reply);
