@@ -542,10 +542,7 @@ impl Sim {
         let now = self.now();
         let links: Vec<LinkId> = self.wires.keys().copied().collect();
         for link in links {
-            loop {
-                let Some(wire) = self.wires.get_mut(&link) else {
-                    break;
-                };
+            while let Some(wire) = self.wires.get_mut(&link) {
                 if wire.swallows {
                     wire.up.clear();
                     wire.down.clear();
