@@ -26,6 +26,8 @@ pub(crate) struct Drift {
     pub(crate) beats: u32,
     /// Since when it is told.
     pub(crate) since: Option<Timestamp>,
+    /// Its names were told: a beat that has a digest alone tells a difference without any.
+    pub(crate) is_named: bool,
     /// The names of its last beat, where it tells names.
     pub(crate) names: Option<BTreeSet<Arc<str>>>,
     /// How many it claims.
@@ -113,21 +115,31 @@ impl Engine {
         if same {
             node.drift.names = None;
             self.drift_over(now, id, out);
+        } else if node.drift.since.is_some() {
+            self.raise_drift(now, id, out);
         }
     }
 
-    /// Tells a difference, once.
+    /// Tells a difference, once; and once more when its names are known.
     pub(crate) fn raise_drift(&mut self, now: Timestamp, id: &NodeId, out: &mut Effects) {
         let Some(node) = self.fleet.nodes.get_mut(id) else {
             return;
         };
-        if node.drift.since.is_some() {
+        let is_told = node.drift.since.is_some();
+        if is_told && node.drift.is_named {
             return;
         }
-        node.drift.since = Some(now);
+        node.drift.since.get_or_insert(now);
         let Some(view) = self.drift_view(id) else {
             return;
         };
+        let is_named = !view.missing.is_empty() || !view.surplus.is_empty();
+        if is_told && !is_named {
+            return;
+        }
+        if let Some(node) = self.fleet.nodes.get_mut(id) {
+            node.drift.is_named = is_named;
+        }
         let mut text = format!(
             "{}: {} workers are believed, {} are claimed",
             view.name, view.believed, view.claimed
@@ -147,6 +159,7 @@ impl Engine {
             return;
         };
         node.drift.beats = 0;
+        node.drift.is_named = false;
         if node.drift.since.take().is_some() {
             let count = node.workers.len();
             let text = format!(
