@@ -3,21 +3,31 @@ and releases workers, and is listed like any other node."""
 
 import base64
 import json
+import sys
 import time
 
 import pytest
+from harness.agent import SCRIPTS
 from harness.broker import fleet_node, owner, place, release, wait_node, wait_worker, worker
-from harness.waiting import until
+from harness.waiting import free_port, until
 from websockets.sync.client import connect
 
 
 @pytest.fixture(scope="module")
 def here(module_world):
-    """A plane and a broker that is online."""
+    """A plane and a broker that is online, as docs/relay.md says."""
     plane = module_world.plane()
-    broker = module_world.broker(plane)
+    made = module_world.cli(plane)("keys", "create", "--scope", "relay", "--name", "brokers")
+    key = next(word for word in made.ok().out.split() if word.startswith("rk_live_"))
+    broker = module_world.broker(plane, key=key)
     wait_node(plane, broker.name, "online")
     return plane, broker
+
+
+@pytest.fixture(scope="module")
+def cli(module_world, here):
+    """Commands of the owner of that plane."""
+    return module_world.cli(here[0])
 
 
 def test_it_is_a_node_like_any_other_with_evidence(here):
@@ -162,14 +172,14 @@ class Viewer:
 def test_its_terminal_is_watched_and_driven(here):
     """7: the screen on joining, output, input that is acknowledged, and a close that says why."""
     plane, broker = here
-    args = ["-c", "echo early; exec /bin/bash --norc"]
+    args = ["-c", "echo early $MUSTER_WORKER_ID; exec /bin/bash --norc"]
     placed = place(plane, name="driven", command="/bin/bash", args=args, node=broker.name)
     id = placed["worker"]["id"]
     driver, watcher = Viewer(plane, id), Viewer(plane, id)
     try:
         for viewer in (driver, watcher):
             viewer.see(lambda frame: frame["type"] == "terminal.ready")
-        driver.see("early")
+        driver.see(f"early {id}")
         driver.say("terminal.drive")
         driver.see(lambda frame: frame["type"] == "terminal.driver" and frame["driving"])
         driver.see(lambda frame: frame["type"] == "terminal.ready")
@@ -186,3 +196,40 @@ def test_its_terminal_is_watched_and_driven(here):
     finally:
         driver.socket.close()
         watcher.socket.close()
+
+
+def test_a_worker_of_a_broker_can_be_an_agent(here):
+    """5: it gets the plane's address and a key of its own, is linked by it, and is called at the
+    address it gives: a broker opens no tunnels."""
+    plane, broker = here
+    port = free_port()
+    environment = {
+        "NODE_ID": "relayed",
+        "AGENT_PORT": str(port),
+        "AGENT_CALLBACK_URL": f"http://127.0.0.1:{port}",
+        "AGENTFIELD_DISABLE_IP_DETECTION": "true",
+    }
+    wanted = {"command": sys.executable, "args": ["basic.py"], "cwd": str(SCRIPTS)}
+    placed = place(plane, name="w-relayed", env=environment, node=broker.name, **wanted)
+    id = placed["worker"]["id"]
+    until(
+        "it answers",
+        lambda: plane.call("relayed.add", {"a": 1, "b": 2}).status_code == 200,
+        within=120,
+        every=0.3,
+    )
+    assert worker(plane, id)["agent"] == "relayed"
+    assert release(plane, id)["ended"] is True
+
+
+def test_it_is_in_the_same_lists_and_takes_the_same_commands(here, cli):
+    """Issue: shows up in the same lists; docs/relay.md's commands work as written."""
+    _, broker = here
+    assert broker.name in cli("nodes").ok().out
+    options = ["--name", "by-hand", "--node", broker.name]
+    id = cli("spawn", *options, "--", "cat").ok().out.strip()
+    listed = cli("workers").ok().out
+    assert "by-hand" in listed and broker.name in listed, listed
+    shown = cli("workers", "show", id, "--json").json()
+    assert shown["pid"] is None and shown["state"] == "running"
+    assert "has ended" in cli("release", id).ok().out
