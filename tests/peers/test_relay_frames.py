@@ -113,8 +113,37 @@ def test_a_node_cannot_end_what_another_node_runs(here, scripted):
     wait_worker(plane, "wrk_owned", "running")
     id = other.say("agent.deregister", agent_id="wrk_owned", name="owned")
     until("it is answered", lambda: other.answer_to(id), 5)
-    one.sync([("wrk_owned", "owned")])
-    assert worker(plane, "wrk_owned")["state"] == "running"
+    id = other.sync([("wrk_owned", "owned")])
+    until("it is answered", lambda: other.answer_to(id), 5)
+    id = one.sync([("wrk_owned", "owned")])
+    until("it is answered", lambda: one.answer_to(id), 5)
+    shown = worker(plane, "wrk_owned")
+    assert shown["state"] == "running" and shown["node_name"] == "owner"
+
+
+def test_a_beat_that_names_what_no_inventory_has_is_a_drift(here, scripted):
+    """1, 4: the broker's two rosters are compared; a difference that lasts is told with names."""
+    plane, _ = here
+    broker = scripted("drifting")
+    broker.sync([("wrk_drift", "seen")])
+    wait_worker(plane, "wrk_drift", "running")
+
+    def drift():
+        broker.beat(["seen", "ghost"])
+        lines = plane.http.get("/api/v1/fleet/drift", headers=owner(plane)).json()["drift"]
+        return next((line for line in lines if line["name"] == "drifting"), None)
+
+    line = until("the drift", drift, 10, 0.2)
+    assert "ghost" in line["surplus"] and line["claimed"] == 2 and line["believed"] == 1, line
+    assert fleet_node(plane, "drifting")["drift"] is True
+    broker.sync([("wrk_drift", "seen"), ("wrk_ghost", "ghost")])
+    wait_worker(plane, "wrk_ghost", "running")
+
+    def settled():
+        broker.beat(["seen", "ghost"])
+        return not fleet_node(plane, "drifting")["drift"]
+
+    until("it is settled", settled, 10, 0.2)
 
 
 def test_an_inventory_is_answered_within_a_second_under_load(here, scripted):

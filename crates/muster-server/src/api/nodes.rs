@@ -24,8 +24,8 @@ use super::problem::{Answer, Problem};
 use super::registration;
 use super::write::{Writer, answer};
 use crate::app::App;
-use crate::fleet::routes::Route;
 use crate::directory::{AgentEntry, BeatTaken, liveness_of};
+use crate::fleet::routes::Route;
 use crate::fleet::tunnel;
 
 /// The SDK's word for an agent that waits for its tags to be approved.
@@ -370,7 +370,13 @@ fn shown(app: &App, entry: &AgentEntry, row: Option<&muster_engine::row::AgentRo
                 .time_if("renewed_at", Some(facts.renewed_at))
                 .time_if("last_beat", facts.beat_at)
                 .time_if("goodbye_at", facts.goodbye_at)
-                .text_if("worker", facts.worker.as_deref().filter(|worker| app.fleet.routes.of(worker) != Route::Unknown))
+                .text_if(
+                    "worker",
+                    facts
+                        .worker
+                        .as_deref()
+                        .filter(|worker| app.fleet.routes.of(worker) != Route::Unknown),
+                )
                 .number("in_flight", facts.in_flight.into());
         }
         writer.end()

@@ -5,7 +5,7 @@ use axum::extract::State;
 use http::StatusCode;
 use muster_engine::fleet::FleetEvent;
 use muster_engine::fleet::event::LinkId;
-use muster_wire::fleet::{ExitReport, NodeState};
+use muster_wire::fleet::ExitReport;
 use muster_wire::{Category, NodeId, WorkerId};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::envelope::{ok, refuse};
 use super::identity::{self, Leaving, WORKER, Wanted, not_found};
 use super::record::{Agent, Presence};
-use super::{NOT_REPORTED, ask, name};
+use super::{NOT_REPORTED, ask, name, public};
 use crate::api::body::{self, PathText, Query, RawBody};
 use crate::api::caller::Caller;
 use crate::api::fleet;
@@ -62,7 +62,7 @@ async fn create(State(app): State<App>, caller: Caller, RawBody(bytes): RawBody)
         id: None,
     };
     let (agent, token) = identity::register(&app, wanted).await?;
-    let mut shown = shown(&app, &agent, None);
+    let mut shown = public::agent(&app, &agent, None);
     shown["token"] = token.expose().into();
     Ok(ok(StatusCode::CREATED, shown))
 }
@@ -86,7 +86,7 @@ async fn list(State(app): State<App>, Query(filter): Query<Filter>) -> Answer {
     };
     let shown: Vec<Value> = agents
         .iter()
-        .map(|agent| shown(&app, agent, state(agent)))
+        .map(|agent| public::agent(&app, agent, state(agent)))
         .filter(|shown| {
             filter
                 .status
@@ -106,7 +106,7 @@ async fn show(State(app): State<App>, PathText(name): PathText) -> Answer {
         Some(node) => ask::node(&app, node).await.ok().map(|view| view.state),
         None => None,
     };
-    Ok(ok(StatusCode::OK, shown(&app, &agent, state)))
+    Ok(ok(StatusCode::OK, public::agent(&app, &agent, state)))
 }
 
 /// What is new about an agent.
@@ -150,7 +150,7 @@ async fn change(
         Some("online" | "idle" | "busy" | "away") => {}
         Some(_) => return Err(Problem::validation("status is online or offline")),
     }
-    Ok(ok(StatusCode::OK, shown(&app, &agent, None)))
+    Ok(ok(StatusCode::OK, public::agent(&app, &agent, None)))
 }
 
 /// Tells the engine what an agent's goodbye means for the fleet.
@@ -268,7 +268,7 @@ async fn release(State(app): State<App>, caller: Caller, RawBody(bytes): RawBody
     responses((status = 200, description = "The agent whose token was shown."), (status = 403, description = "It is no agent's token.")))]
 async fn who(State(app): State<App>, caller: Caller) -> Answer {
     let agent = me(&app, &caller)?;
-    Ok(ok(StatusCode::OK, shown(&app, &agent, None)))
+    Ok(ok(StatusCode::OK, public::agent(&app, &agent, None)))
 }
 
 /// The agent whose token the caller shows.
@@ -341,41 +341,4 @@ fn merge(kept: &mut Value, new: Value) {
         (Value::Object(kept), Value::Object(new)) => kept.extend(new),
         (kept, new) => *kept = new,
     }
-}
-
-/// An agent as Relay shows it. `node` is what its node's facts amount to, where that is asked:
-/// of an agent of an unreachable node nobody knows whether it is there.
-fn shown(app: &App, agent: &Agent, node: Option<NodeState>) -> Value {
-    let silent = matches!(node, Some(NodeState::Unreachable | NodeState::Lost));
-    let status = match agent.presence {
-        Presence::Offline => json!("offline"),
-        Presence::Online if silent => Value::Null,
-        Presence::Online => json!("online"),
-    };
-    let channels: Vec<Value> = app.relay.look(|tables| {
-        let channels = agent.channels.iter().filter_map(|name| tables.channel(name));
-        channels
-            .map(|channel| {
-                let joined_at = agent.created_at.rfc3339();
-                json!({"id": channel.id, "name": channel.name, "role": "member", "joined_at": joined_at})
-            })
-            .collect()
-    });
-    let mut shown = json!({
-        "id": agent.id,
-        "agent_id": agent.id,
-        "name": agent.name,
-        "type": agent.kind,
-        "status": status,
-        "workspace_id": app.relay.look(|tables| tables.workspace().to_owned()),
-        "node_id": agent.node,
-        "metadata": agent.metadata,
-        "channels": channels,
-        "created_at": agent.created_at.rfc3339(),
-    });
-    if silent && agent.presence == Presence::Online {
-        shown["status_reason"] = "its node is unreachable".into();
-        shown["last_known_status"] = "online".into();
-    }
-    shown
 }

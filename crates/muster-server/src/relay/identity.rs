@@ -1,10 +1,11 @@
 //! Which id and token an agent gets, and when they are taken back. An id is one life: the same
 //! agent of the same broker keeps it, another process under the same name gets another one.
 
-use muster_wire::{Category, NodeId, Timestamp, mint};
+use muster_wire::{Category, NodeId, Timestamp, WorkerId, mint};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::ask;
 use super::envelope::refuse;
 use super::record::{Agent, Presence};
 use super::registry::{Change, Tables};
@@ -14,6 +15,9 @@ use crate::auth::{KeyText, Subject};
 
 /// The type of an agent that is a worker.
 pub(crate) const WORKER: &str = "agent";
+
+/// The longest name that a broker may give an agent of its own.
+const NAME_BYTES_MAX: usize = 128;
 
 /// An agent as somebody wants it registered; checked for its form.
 #[derive(Debug, Clone)]
@@ -58,6 +62,35 @@ pub(crate) async fn register(app: &App, wanted: Wanted) -> Result<(Agent, KeyTex
         })
     })
     .await
+}
+
+/// Registers an agent as its node asks for it; one that the plane placed under its worker's id.
+///
+/// # Errors
+/// 400 when the name is none; otherwise as [`register`].
+pub(crate) async fn of_a_node(
+    app: &App,
+    node: NodeId,
+    name: String,
+    worker: Option<WorkerId>,
+    invocation: Option<String>,
+) -> Result<(Agent, KeyText), Problem> {
+    // A broker's own names are not ours to refuse for a blank in them.
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(char::is_control) {
+        let message = format!("an agent's name has 1 to {NAME_BYTES_MAX} bytes");
+        return Err(Problem::validation(message));
+    }
+    let view = ask::node(app, node.as_str()).await?;
+    let wanted = Wanted {
+        name,
+        kind: WORKER.into(),
+        principal: view.row.principal.to_string(),
+        node: Some(node),
+        invocation: invocation.filter(|id| id.len() <= 2 * NAME_BYTES_MAX),
+        id: worker.map(|worker| worker.to_string()),
+        metadata: Value::Null,
+    };
+    register(app, wanted).await
 }
 
 /// The agent that a wish becomes, beside the one that has the name now.

@@ -1,10 +1,13 @@
-//! A node as Relay shows it: the words of its wire, computed from the engine's verdict, and beside
+//! Nodes and agents as Relay shows them: the words of its wire, computed from the engine's verdict, and beside
 //! them the plane's own word and evidence. What nobody can know is `null` with a reason.
 
 use muster_engine::fleet::NodeRow;
 use muster_engine::fleet::effect::NodeView;
 use muster_wire::fleet::NodeState;
 use serde_json::{Value, json};
+
+use super::record::{Agent, Presence};
+use crate::app::App;
 
 /// A node of a list or on its own.
 pub(super) fn node(view: &NodeView) -> Value {
@@ -60,4 +63,41 @@ fn bare(row: &NodeRow) -> Value {
         "max_agents": row.max_workers,
         "created_at": row.enrolled_at.rfc3339(),
     })
+}
+
+/// An agent as Relay shows it. `node` is what its node's facts amount to, where that is asked:
+/// of an agent of an unreachable node nobody knows whether it is there.
+pub(super) fn agent(app: &App, agent: &Agent, node: Option<NodeState>) -> Value {
+    let silent = matches!(node, Some(NodeState::Unreachable | NodeState::Lost));
+    let status = match agent.presence {
+        Presence::Offline => json!("offline"),
+        Presence::Online if silent => Value::Null,
+        Presence::Online => json!("online"),
+    };
+    let channels: Vec<Value> = app.relay.look(|tables| {
+        let channels = agent.channels.iter().filter_map(|name| tables.channel(name));
+        channels
+            .map(|channel| {
+                let joined_at = agent.created_at.rfc3339();
+                json!({"id": channel.id, "name": channel.name, "role": "member", "joined_at": joined_at})
+            })
+            .collect()
+    });
+    let mut shown = json!({
+        "id": agent.id,
+        "agent_id": agent.id,
+        "name": agent.name,
+        "type": agent.kind,
+        "status": status,
+        "workspace_id": app.relay.look(|tables| tables.workspace().to_owned()),
+        "node_id": agent.node,
+        "metadata": agent.metadata,
+        "channels": channels,
+        "created_at": agent.created_at.rfc3339(),
+    });
+    if silent && agent.presence == Presence::Online {
+        shown["status_reason"] = "its node is unreachable".into();
+        shown["last_known_status"] = "online".into();
+    }
+    shown
 }

@@ -17,12 +17,11 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::daemon::accepted;
-use crate::api::problem::Problem;
 use crate::app::App;
 use crate::fleet::session::{End, Here};
 use crate::fleet::{Command, worker};
-use crate::relay::identity::{self, Leaving, WORKER, Wanted};
-use crate::relay::{NOT_REPORTED, ask};
+use crate::relay::NOT_REPORTED;
+use crate::relay::identity::{self, Leaving};
 
 /// The capability in whose metadata a beat names the live workers.
 const LIVE_AGENTS: &str = "relay:live-agents:v1";
@@ -119,13 +118,7 @@ impl Relay {
                 id,
                 name,
                 invocation_id,
-            } => match register(here, name, invocation_id).await {
-                Ok(data) => here.reply(id, data).await,
-                Err(problem) => {
-                    here.refuse(id, &problem.body.error, &problem.body.message)
-                        .await;
-                }
-            },
+            } => identify(here, id, name, invocation_id).await,
             NodeFrame::AgentDeregister { id, agent_id } => {
                 if let Some(event) = self.deregistered(here, &agent_id).await {
                     here.tell(event).await?;
@@ -314,35 +307,22 @@ fn harness(name: &str, spec: &WorkerSpec) -> Value {
     json!({"name": name, "cli": spec.command, "harnessConfig": config})
 }
 
-/// Gives an agent of this broker its identity. What the plane placed has one already.
-async fn register(
-    here: &Here<'_>,
-    name: String,
-    invocation: Option<String>,
-) -> Result<Value, Problem> {
-    if name.is_empty() || name.len() > 128 || name.contains(char::is_control) {
-        return Err(Problem::validation("an agent's name has 1 to 128 bytes"));
-    }
-    let node = here.link.node.clone();
+/// Gives an agent of this broker its identity. What the plane placed has its id already.
+async fn identify(here: &Here<'_>, id: Option<String>, name: String, invocation: Option<String>) {
     let placed = invocation.as_deref().and_then(|id| id.strip_prefix(START));
-    let wanted = Wanted {
-        id: placed
-            .filter(|id| WorkerId::parse(id).is_ok())
-            .map(str::to_owned),
-        name,
-        kind: WORKER.into(),
-        principal: ask::node(here.app, node.as_str())
-            .await?
-            .row
-            .principal
-            .to_string(),
-        node: Some(node),
-        invocation,
-        metadata: Value::Null,
-    };
-    let (agent, token) = identity::register(here.app, wanted).await?;
-    // Its reader knows these keys and refuses any other.
-    Ok(json!({"agent_id": agent.id, "token": token.expose(), "name": agent.name}))
+    let placed = placed.and_then(|id| WorkerId::parse(id).ok());
+    let node = here.link.node.clone();
+    match identity::of_a_node(here.app, node, name, placed, invocation).await {
+        Ok((agent, token)) => {
+            // Its reader knows these keys and refuses any other.
+            let data = json!({"agent_id": agent.id, "token": token.expose(), "name": agent.name});
+            here.reply(id, data).await;
+        }
+        Err(problem) => {
+            here.refuse(id, &problem.body.error, &problem.body.message)
+                .await;
+        }
+    }
 }
 
 /// A worker of an inventory. What has no id of ours is left out: the rest counts.
