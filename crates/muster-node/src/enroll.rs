@@ -136,6 +136,11 @@ async fn ask(
     let request = Request::post(address.path(ENROLL_PATH))
         .header(http::header::HOST, address.authority())
         .header(http::header::CONTENT_TYPE, "application/json")
+        // With a token in the header, the plane takes any name of its host.
+        .header(
+            http::header::AUTHORIZATION,
+            format!("Bearer {}", enrolment.token),
+        )
         .header(
             http::header::USER_AGENT,
             concat!("muster-node/", env!("CARGO_PKG_VERSION")),

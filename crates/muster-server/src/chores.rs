@@ -28,8 +28,9 @@ const DISK: Duration = Duration::from_secs(5);
 /// The reserve when the configuration names none: this, or a twentieth of the disk.
 const MIN_FREE: u64 = 1024 * 1024 * 1024;
 /// How long gone instances are shown.
-const WORKERS_KEPT: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
 const INSTANCES_KEPT: Duration = Duration::from_secs(7 * 86_400);
+/// How long workers that ended are kept at least.
+const WORKERS_LEAST: Duration = Duration::from_secs(86_400);
 
 /// Starts them.
 pub(crate) fn start(app: &App) {
@@ -149,7 +150,8 @@ fn cut(config: &Config, now: Timestamp) -> Retention {
         audit_before: now - kept.audit.0,
         quarantine_before: now - kept.quarantine.0,
         instances_before: now - INSTANCES_KEPT,
-        workers_before: now - WORKERS_KEPT,
+        // A start reads those that ended in the last day; no key may be free before.
+        workers_before: now - kept.workers.0.max(WORKERS_LEAST),
     }
 }
 

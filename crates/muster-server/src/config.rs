@@ -350,6 +350,8 @@ pub struct Retention {
     pub audit: Span,
     /// What was set aside as unreadable.
     pub quarantine: Span,
+    /// Workers that ended, and the history of nodes and workers.
+    pub workers: Span,
     /// When the store holds more than this, the oldest finished runs go before their time.
     pub max_store: Option<Size>,
 }
@@ -367,6 +369,7 @@ impl Default for Retention {
             idempotency: Span::seconds(DAY),
             audit: Span::seconds(90 * DAY),
             quarantine: Span::seconds(30 * DAY),
+            workers: Span::seconds(30 * DAY),
             max_store: None,
         }
     }

@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 
 use super::body::{self, PathText, RawBody};
 use super::caller::Caller;
+use super::keys::audit;
 use super::problem::{Answer, Problem};
 use super::show;
 use super::write::{Writer, string};
@@ -83,7 +84,7 @@ pub(crate) async fn one(
             .filter(|view| caller.sees(&view.row.principal))
             .ok_or_else(|| show::unknown_execution(execution))?;
     }
-    let (id, by) = (execution.clone(), caller.principal.clone());
+    let (id, by, why) = (execution.clone(), caller.principal.clone(), reason.clone());
     let make = |waiter| {
         Event::CancelRequested(Box::new(Cancel {
             waiter,
@@ -94,7 +95,11 @@ pub(crate) async fn one(
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Cancelled { ended, told } => Ok(Stopped { ended, told }),
+        Reply::Cancelled { ended, told } => {
+            let object = execution.as_str().to_owned();
+            note(app, caller, "execution.cancelled", object, why, &ended).await;
+            Ok(Stopped { ended, told })
+        }
         Reply::AlreadyEnded { status } => Err(Problem::new(
             Category::Conflict,
             format!("the execution has ended already: {status}"),
@@ -148,7 +153,7 @@ pub(crate) async fn tree(
             .filter(|found| caller.sees(&found.root.principal))
             .ok_or_else(|| unknown_run(run))?;
     }
-    let (id, by) = (run.clone(), caller.principal.clone());
+    let (id, by, why) = (run.clone(), caller.principal.clone(), reason.clone());
     let make = |waiter| {
         Event::TreeCancelRequested(Box::new(TreeCancel {
             waiter,
@@ -159,7 +164,11 @@ pub(crate) async fn tree(
         }))
     };
     match app.driver.ask(make).await? {
-        Reply::Cancelled { ended, told } => Ok(Stopped { ended, told }),
+        Reply::Cancelled { ended, told } => {
+            let object = run.as_str().to_owned();
+            note(app, caller, "run.cancelled", object, why, &ended).await;
+            Ok(Stopped { ended, told })
+        }
         Reply::AlreadyEnded { status } => Err(Problem::new(
             Category::Conflict,
             format!("the run has ended already: {status}"),
@@ -169,6 +178,35 @@ pub(crate) async fn tree(
         other => Err(Problem::internal(&format!(
             "a cancel was answered {other:?}"
         ))),
+    }
+}
+
+/// Writes a cancel into the audit log: what a person or a caller does, not what an agent does
+/// about its own children. The cancel is done and stays so: a line that cannot be written is a
+/// line of the log.
+async fn note(
+    app: &App,
+    caller: &Caller,
+    action: &'static str,
+    object: String,
+    reason: Option<Arc<str>>,
+    ended: &[ExecutionId],
+) {
+    if caller.key_agent.is_some() || caller.worker.is_some() {
+        return;
+    }
+    let (at, by) = (app.clock.now(), caller.principal.clone());
+    let reason = reason.map(|reason| format!(": {reason}"));
+    let detail = format!("{} ended{}", ended.len(), reason.unwrap_or_default());
+    let written = app
+        .blocking(move |stores| audit(stores, at, &by, action, &object, detail))
+        .await;
+    if let Err(problem) = written {
+        tracing::error!(
+            error = problem.body.message,
+            audit.action = action,
+            "a cancel could not be written into the audit log"
+        );
     }
 }
 

@@ -78,6 +78,11 @@ pub const RULES: &[Rule] = &[
     rule("POST", "/api/v1/fleet/nodes/{node}/pin", Operate),
     rule("POST", "/api/v1/fleet/nodes/{node}/unpin", Operate),
     rule("POST", "/api/v1/fleet/nodes/{node}/lost", Operate),
+    rule("GET", "/api/v1/fleet/enrollments", Admin),
+    rule("POST", "/api/v1/fleet/enrollments", Admin),
+    rule("POST", "/api/v1/fleet/enrollments/{id}/revoke", Admin),
+    // The enrolment token says who; the handler looks it up.
+    rule("POST", "/api/v1/fleet/enroll", Nothing),
     rule("GET", "/api/v1/fleet/workers", Read),
     rule("POST", "/api/v1/fleet/workers", Operate),
     rule("GET", "/api/v1/fleet/workers/{worker}", Read),

@@ -245,8 +245,8 @@ pub(super) fn history(
         narrow.text("node = ?", node.as_str());
         narrow.and("node IS NOT NULL", []);
     }
-    if let Some(before) = before {
-        let before = i64::try_from(before).unwrap_or(i64::MAX);
+    // No line has a number that does not fit.
+    if let Some(before) = before.and_then(|before| i64::try_from(before).ok()) {
         narrow.and("seq < ?", [Value::Integer(before)]);
     }
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);

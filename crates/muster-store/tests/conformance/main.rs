@@ -5,6 +5,7 @@ mod alike;
 mod beside;
 mod changes;
 mod commits;
+mod fleet;
 mod hostile;
 mod lists;
 mod outbox;

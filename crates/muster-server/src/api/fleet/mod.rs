@@ -1,5 +1,6 @@
 //! The fleet over HTTP: the sockets of nodes, and what people ask and want of nodes and workers.
 
+mod enrol;
 mod nodes;
 pub(crate) mod placement;
 pub(crate) mod release;
@@ -29,6 +30,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(sockets::routes())
         .merge(summary::routes())
         .merge(nodes::routes())
+        .merge(enrol::routes())
         .merge(placement::routes())
         .merge(workers::routes())
         .merge(release::routes())

@@ -299,7 +299,7 @@ fn span(what: &str, text: Option<&str>, most: Duration) -> Result<Option<Duratio
     Ok(Some(span.0))
 }
 
-fn labels(what: &str, labels: &[String]) -> Result<Vec<Arc<str>>, Problem> {
+pub(super) fn labels(what: &str, labels: &[String]) -> Result<Vec<Arc<str>>, Problem> {
     let fits = |label: &String| {
         (1..=128).contains(&label.len()) && label.bytes().all(|byte| byte.is_ascii_graphic())
     };
