@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use muster_engine::Event;
-use muster_store::{Retention, StoreResult, StoreSizes};
-use muster_wire::Timestamp;
+use muster_store::annex::KeyRecord;
+use muster_store::{Retention, StoreError, StoreResult, StoreSizes};
+use muster_wire::{Timestamp, WorkerId};
 
 use crate::app::App;
+use crate::auth::Auth;
 use crate::config::Config;
 use crate::health::duty;
 
@@ -23,6 +25,8 @@ const EARLY_MAX: usize = 200;
 const LEFTOVERS: Duration = Duration::from_secs(600);
 /// Left-overs of one pass.
 const LEFTOVERS_MAX: usize = 1_000;
+/// How often keys of workers that ended are looked for.
+const WORKER_KEYS: Duration = Duration::from_secs(3_600);
 /// How often the disk is looked at.
 const DISK: Duration = Duration::from_secs(5);
 /// The reserve when the configuration names none: this, or a twentieth of the disk.
@@ -53,6 +57,12 @@ pub(crate) fn start(app: &App) {
             .map_err(|error| error.to_string())?;
         Ok(format!("{gone} payloads"))
     });
+    duty::start(app, "worker keys", WORKER_KEYS, |app| async move {
+        let work = app.clone();
+        let gone = app.blocking(move |stores| sweep_worker_keys(&work.auth, stores));
+        let gone = gone.await.map_err(|error| error.to_string())?;
+        Ok(format!("{gone} removed"))
+    });
     duty::start(app, "disk", DISK, |app| async move {
         let sizes: StoreResult<StoreSizes> = app.blocking(|stores| stores.decisions.sizes()).await;
         let sizes = sizes.map_err(|error| error.to_string())?;
@@ -70,6 +80,31 @@ pub(crate) fn start(app: &App) {
         }
         Ok(format!("{free} bytes free, reserve {reserve}"))
     });
+}
+
+/// Removes the keys of workers that ended. They go with their workers; these are left from a
+/// plane that ended between the commit and that.
+fn sweep_worker_keys(auth: &Auth, stores: &muster_store::Stores) -> StoreResult<usize> {
+    let mut gone = 0;
+    for record in auth.ring.some(|record| worker_of(record).is_some()) {
+        let Some(id) = worker_of(&record) else {
+            continue;
+        };
+        // A supervisor's worker that no node runs has no row.
+        let row = match stores.decisions.worker(&id) {
+            Err(StoreError::Unreadable(_)) => continue,
+            row => row?,
+        };
+        if row.is_some_and(|row| row.ended.is_some()) {
+            gone += usize::from(auth.ring.remove(&*stores.annex, &record.id)?);
+        }
+    }
+    Ok(gone)
+}
+
+fn worker_of(record: &KeyRecord) -> Option<WorkerId> {
+    let word = record.scopes.first()?.strip_prefix("worker:")?;
+    WorkerId::parse(word).ok()
 }
 
 /// Removes what is too old, pass by pass, for at most some seconds.

@@ -14,6 +14,11 @@ use muster_store::{
 };
 use muster_wire::{ExecutionId, Status, Timestamp};
 
+#[path = "conformance/fleet_rows.rs"]
+#[allow(dead_code)]
+mod fleet;
+#[path = "sqlite/fleet.rs"]
+mod fleet_on_disk;
 #[path = "conformance/support.rs"]
 #[allow(dead_code)]
 mod support;
@@ -437,16 +442,21 @@ fn commits_and_changes_of_keys_from_many_threads_do_not_disturb_each_other() {
 }
 
 /// A data directory as the first format had it: made by a build of that time, written down as
-/// SQL.
-fn golden(dir: &Path) {
-    for (file, sql) in [
-        (
-            "decisions.db",
-            include_str!("golden/format-1/decisions.sql"),
-        ),
-        ("payloads.db", include_str!("golden/format-1/payloads.sql")),
-        ("logs.db", include_str!("golden/format-1/logs.sql")),
-    ] {
+/// SQL. Decisions, payloads, logs.
+const FORMAT_1: [&str; 3] = [
+    include_str!("golden/format-1/decisions.sql"),
+    include_str!("golden/format-1/payloads.sql"),
+    include_str!("golden/format-1/logs.sql"),
+];
+/// The same of the second format.
+const FORMAT_2: [&str; 3] = [
+    include_str!("golden/format-2/decisions.sql"),
+    include_str!("golden/format-2/payloads.sql"),
+    include_str!("golden/format-2/logs.sql"),
+];
+
+fn golden(dir: &Path, files: [&str; 3]) {
+    for (file, sql) in ["decisions.db", "payloads.db", "logs.db"].iter().zip(files) {
         let conn = rusqlite::Connection::open(dir.join(file)).unwrap();
         conn.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;")
             .unwrap();
@@ -457,7 +467,7 @@ fn golden(dir: &Path) {
 #[test]
 fn a_store_of_the_first_format_opens_with_everything_in_it() {
     let dir = tempfile::tempdir().unwrap();
-    golden(dir.path());
+    golden(dir.path(), FORMAT_1);
     for pass in 0..2 {
         let store = open(dir.path()).unwrap();
         assert_eq!(store.about().format, muster_store::FORMAT);
@@ -529,6 +539,49 @@ fn a_store_of_the_first_format_opens_with_everything_in_it() {
             muster_engine::row::EventKind::PlaneStarted,
             1,
         ))]);
+    }
+}
+
+#[test]
+fn a_store_of_the_second_format_opens_with_everything_in_it_and_takes_a_fleet() {
+    let dir = tempfile::tempdir().unwrap();
+    golden(dir.path(), FORMAT_2);
+    for pass in 0..2 {
+        let store = open(dir.path()).unwrap();
+        assert_eq!(store.about().format, muster_store::FORMAT);
+        let restored = store.restore().unwrap();
+        assert!(restored.set_aside.is_empty(), "{:?}", restored.set_aside);
+        let snapshot = restored.snapshot;
+        assert!(snapshot.agents[0].held);
+        let status = |run: &str| {
+            let open = snapshot.open.iter().find(|one| one.row.run.as_str() == run);
+            open.map(|one| one.row.status)
+        };
+        assert_eq!(status("run_open"), Some(Status::Running));
+        assert_eq!(status("run_wait"), Some(Status::Paused));
+        assert_eq!(status("run_queued"), Some(Status::Paused));
+        assert_eq!(&*snapshot.approvals[0].request, "req_1");
+        let keys = store.keys().unwrap();
+        assert_eq!(keys.len(), 2);
+        assert!(keys.iter().all(|key| key.detail.is_none()));
+        let events = store.events(0, 1_000).unwrap();
+        assert_eq!(events.len() as u64, store.last_seq().unwrap());
+        assert!(
+            events
+                .iter()
+                .all(|event| event.node.is_none() && event.worker.is_none())
+        );
+        // What the second format had no place for has one now.
+        assert_eq!(snapshot.fleet.nodes.len(), pass);
+        assert_eq!(
+            store.worker(&fleet::worker_id("w1")).unwrap().is_some(),
+            pass == 1
+        );
+        let hand = Hand::on(&store);
+        hand.commit(vec![
+            fleet::put_node(fleet::node("n1")),
+            fleet::put_worker(fleet::full_worker("w1", 1)),
+        ]);
     }
 }
 

@@ -184,3 +184,69 @@ impl Auth {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_store::MemoryStore;
+
+    use super::*;
+    use crate::auth::{Hosts, Ring};
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+
+    fn auth(store: &MemoryStore) -> Auth {
+        Auth {
+            ring: Ring::open(store, Vec::new()).unwrap(),
+            hosts: Hosts::new(Vec::<String>::new()),
+            data_dir: None,
+            require_key: false,
+        }
+    }
+
+    fn named(name: &str) -> NewEnrolment {
+        NewEnrolment {
+            name: name.into(),
+            node: None,
+            labels: Some(vec!["gpu".into()]),
+            max_workers: None,
+        }
+    }
+
+    #[test]
+    fn a_token_is_good_for_fifteen_minutes_and_then_told_from_one_that_never_was() {
+        let store = MemoryStore::new();
+        let auth = auth(&store);
+        let (key, made) = auth.open_enrolment(&store, named("a"), "ada", NOW).unwrap();
+        assert_eq!(made.expires_at, NOW + LIFETIME);
+        let last = Timestamp((NOW + LIFETIME).0 - 1);
+        assert_eq!(auth.find_enrolment(key.expose(), last), Ok(made.clone()));
+        let over = auth.find_enrolment(key.expose(), NOW + LIFETIME);
+        assert_eq!(over, Err(NotTaken::Expired));
+        // A day later the next one that is made forgets it.
+        let later = NOW + LIFETIME + REMEMBERED + Duration::from_secs(1);
+        auth.open_enrolment(&store, named("b"), "ada", later)
+            .unwrap();
+        let gone = auth.find_enrolment(key.expose(), later);
+        assert_eq!(gone, Err(NotTaken::Unknown));
+        assert_eq!(auth.enrolments().len(), 1);
+        assert_eq!(store_keys(&store), 1);
+    }
+
+    #[test]
+    fn a_token_that_is_given_back_is_good_again() {
+        let store = MemoryStore::new();
+        let auth = auth(&store);
+        let (key, made) = auth.open_enrolment(&store, named("a"), "ada", NOW).unwrap();
+        assert!(auth.use_enrolment(&store, &made.id, NOW).unwrap());
+        assert!(!auth.use_enrolment(&store, &made.id, NOW).unwrap());
+        let used = auth.find_enrolment(key.expose(), NOW);
+        assert_eq!(used, Err(NotTaken::Revoked));
+        auth.give_enrolment_back(&store, &made.id).unwrap();
+        assert_eq!(auth.find_enrolment(key.expose(), NOW), Ok(made.clone()));
+        assert!(auth.use_enrolment(&store, &made.id, NOW).unwrap());
+    }
+
+    fn store_keys(store: &MemoryStore) -> usize {
+        store.keys().unwrap().len()
+    }
+}

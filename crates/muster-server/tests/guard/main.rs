@@ -5,6 +5,7 @@
 mod support;
 
 mod doors;
+mod enrolment;
 mod events;
 mod keys;
 mod plane;

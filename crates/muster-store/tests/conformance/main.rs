@@ -6,6 +6,7 @@ mod beside;
 mod changes;
 mod commits;
 mod fleet;
+mod fleet_rows;
 mod hostile;
 mod lists;
 mod outbox;

@@ -53,6 +53,7 @@ struct EnrolmentShown {
     node_id: String,
     /// The node's labels; absent when the node says them itself.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
     labels: Option<Vec<Arc<str>>>,
     /// How many workers it takes, 0 without bound; absent when the node says it itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,6 +148,7 @@ struct NodeEnrolled {
     /// Its key, for its link alone. It cannot be asked for again.
     token: String,
     /// Its labels.
+    #[schema(value_type = Vec<String>)]
     labels: Vec<Arc<str>>,
     /// How many workers it takes; 0 is without bound.
     max_workers: u32,
