@@ -239,6 +239,11 @@ async fn a_machine_that_is_enrolled_again_is_the_same_node_with_a_new_key() {
         409,
         "conflict",
     );
+    let gone = world
+        .as_owner("DELETE", "/api/v1/fleet/nodes/box-1", &Value::Null)
+        .await;
+    assert_eq!(gone.status, 200, "{}", gone.text());
+    assert_eq!(asks(&second["token"]).await, 401, "its key went with it");
 }
 
 #[tokio::test]

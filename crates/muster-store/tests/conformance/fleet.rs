@@ -110,8 +110,8 @@ crate::on_each_store! {
         let day = 24 * 3600 * 1_000_000;
         hand.commit(vec![
             put_worker(worker("lives", 1)),
-            put_worker(ended(worker("lately", 2), now() - day + 60_000_000)),
-            put_worker(ended(worker("long-ago", 3), now() - day - 60_000_000)),
+            put_worker(exited(worker("lately", 2), now() - day + 60_000_000)),
+            put_worker(exited(worker("long-ago", 3), now() - day - 60_000_000)),
         ]);
         let fleet = store.restore().unwrap().snapshot.fleet;
         let ids: Vec<&str> = fleet.workers.iter().map(|row| row.id.as_str()).collect();
@@ -131,7 +131,7 @@ crate::on_each_store! {
             put_worker(on(worker("w1", 1), "n1", "a", WorkerState::Running)),
             put_worker(on(worker("w2", 2), "n1", HOSTILE, WorkerState::Starting)),
             put_worker(on(worker("w3", 3), "n2", "a", WorkerState::Running)),
-            put_worker(ended(on(worker("x4", 4), "n1", "a", WorkerState::Running), 9)),
+            put_worker(exited(on(worker("x4", 4), "n1", "a", WorkerState::Running), 9)),
             put_worker(worker("x5", 5)),
         ]);
         let filter = |change: &dyn Fn(&mut WorkerFilter)| {
@@ -239,7 +239,7 @@ crate::on_each_store! {
         hand.commit(vec![put_worker(with_key("w1"))]);
         hand.refused(vec![put_worker(with_key("w2"))]);
         assert_eq!(store.worker(&worker_id("w2")).unwrap(), None);
-        hand.commit(vec![put_worker(ended(with_key("w1"), 5))]);
+        hand.commit(vec![put_worker(exited(with_key("w1"), 5))]);
         // Refused further on: the key is where it was.
         hand.refused(vec![put_worker(with_key("w2")), started("nobody", 1, 1)]);
         let key_of = |id: &str| store.worker(&worker_id(id)).unwrap().and_then(|row| row.idempotency_key);
@@ -262,9 +262,9 @@ crate::on_each_store! {
 
     fn retention_takes_who_ended_and_old_lines_in_bounded_passes(store) {
         let hand = Hand::on(store);
-        hand.commit((0..7).map(|n| put_worker(ended(worker(&format!("old{n}"), 1), 5))).collect());
+        hand.commit((0..7).map(|n| put_worker(exited(worker(&format!("old{n}"), 1), 5))).collect());
         hand.commit(vec![
-            put_worker(ended(worker("young", 1), 50)),
+            put_worker(exited(worker("young", 1), 50)),
             put_worker(worker("lives", 1)),
             put_node(node("n1")),
         ]);

@@ -178,7 +178,7 @@ pub(crate) fn put_worker(row: WorkerRow) -> Write {
     Write::Fleet(FleetWrite::PutWorker(Box::new(row)))
 }
 
-pub(crate) fn ended(mut row: WorkerRow, at: i64) -> WorkerRow {
+pub(crate) fn exited(mut row: WorkerRow, at: i64) -> WorkerRow {
     row.state = WorkerState::Exited;
     row.ended = Some((Timestamp(at), ExitHow::Reported));
     row

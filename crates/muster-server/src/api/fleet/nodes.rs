@@ -20,6 +20,7 @@ use crate::api::caller::Caller;
 use crate::api::keys::audit;
 use crate::api::problem::Problem;
 use crate::app::App;
+use crate::auth::Subject;
 
 /// Lines of a page of history, at most.
 const HISTORY_MAX: usize = 500;
@@ -393,7 +394,10 @@ async fn delete(
         _ => return Err(unexpected("the removal of a node")),
     }
     let (now, by, object) = (app.clock.now(), caller.principal.clone(), id.clone());
+    let work = app.clone();
     app.blocking(move |stores| {
+        let whose = Subject::Node(object.clone());
+        work.auth.withdraw(&*stores.annex, &whose)?;
         audit(
             stores,
             now,
