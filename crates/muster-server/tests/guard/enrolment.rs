@@ -56,12 +56,7 @@ async fn a_token_enrols_one_machine_once() {
     let text = made["token"].as_str().unwrap();
     assert!(text.starts_with("enr_"), "{text}");
     assert_eq!(made["again"], false);
-    assert!(
-        made["plane"]
-            .as_str()
-            .unwrap()
-            .starts_with("http://127.0.0.1:")
-    );
+    assert!(made["plane"].as_str().unwrap().starts_with("http://"));
     let [waits] = &pending(&world).await[..] else {
         panic!("one token waits")
     };
@@ -394,9 +389,10 @@ async fn a_cancel_is_in_the_audit_log() {
         assert_eq!(line["action"], action);
         assert_eq!(line["principal"], "owner");
         assert_eq!(line["detail"], "1 ended: enough");
-        // What had ended already was not cancelled by anybody.
-        world.as_owner("POST", &path, &why).await;
-        let again = world.as_owner("GET", "/api/v1/audit", &Value::Null).await;
-        assert_eq!(again.json()["lines"][0], *line);
     }
+    // What had ended already was not cancelled by anybody.
+    let lines = actions(&world).await.len();
+    let path = format!("/api/v1/executions/{one}/cancel");
+    is_problem(&world.as_owner("POST", &path, &why).await, 409, "conflict");
+    assert_eq!(actions(&world).await.len(), lines);
 }
