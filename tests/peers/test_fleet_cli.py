@@ -383,6 +383,23 @@ def test_dev_has_a_local_node_whose_workers_end_with_it(world):
             assert not alive(pid)
 
 
+def test_dev_works_without_its_node(world):
+    """Row: a local node that cannot start is said; the plane and the agent go on."""
+    plane = Plane(world.folder / "dev")
+    world.planes.append(plane)
+    plane.data.mkdir()
+    # Where its state directory should be.
+    (plane.data / "node").write_text("in the way")
+    command = [binary(), "dev", "--port", str(plane.port), "--data", str(plane.data)]
+    start_dev(plane, world.folder, command)
+    until("it is said", lambda: "the local node cannot run" in plane.child.output(), 60)
+    until("the agent answers", lambda: plane.call("hello.greet", {"name": "you"}).status_code == 200, 60)
+    cli = world.cli(plane)
+    cli("spawn", "--", "true").failed(69, "node_unreachable")
+    plane.child.signal(signal.SIGINT)
+    assert plane.child.wait(60) in (0, 130)
+
+
 def start_dev(plane, folder, command):
     plane.child = Child("dev", command, env=quiet_environment(HOME=folder), cwd=folder)
     plane.past.append(plane.child)
