@@ -10,7 +10,7 @@ use muster_node::{
     DaemonSettings, Identity, IdentityError, LinkState, OpenError, RunError, Settings,
 };
 use muster_wire::{Category, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -177,7 +177,7 @@ async fn status(state: &NodeState, look: &Look, json: bool) -> Outcome<u8> {
         Err(error) => return Err(from_ask(error)),
     };
     if json {
-        let mut shown = serde_json::to_value(&report).unwrap_or_default();
+        let mut shown = as_json(&report);
         shown["running"] = json!(running);
         print_one("node_status", &shown);
     } else {
@@ -195,8 +195,7 @@ async fn tell(state: &NodeState, question: Question, json: bool) -> Outcome<u8> 
     let (_, directory) = settings(state)?;
     let report = ask(&directory, question).await.map_err(from_ask)?;
     if json {
-        let shown = serde_json::to_value(&report).unwrap_or_default();
-        print_one("node_status", &shown);
+        print_one("node_status", &as_json(&report));
         return Ok(0);
     }
     out::talk(match question {
@@ -245,6 +244,28 @@ async fn drain(args: &NodeDrain, server: Option<&str>, look: &Look, json: bool) 
         ));
     }
     Ok(0)
+}
+
+/// A node for programs: its moments as every other command has them.
+fn as_json(report: &StatusReport) -> Value {
+    fn spell(value: &mut Value) {
+        for (key, value) in value.as_object_mut().into_iter().flatten() {
+            match value {
+                Value::Number(micros)
+                    if key.ends_with("_at") || key == "since" || key == "as_of" =>
+                {
+                    if let Some(micros) = micros.as_i64() {
+                        *value = json!(Timestamp(micros).rfc3339());
+                    }
+                }
+                Value::Array(items) => items.iter_mut().for_each(spell),
+                other => spell(other),
+            }
+        }
+    }
+    let mut shown = serde_json::to_value(report).unwrap_or_default();
+    spell(&mut shown);
+    shown
 }
 
 /// A node for people.
@@ -390,8 +411,6 @@ fn from_run(error: RunError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     fn report() -> StatusReport {
@@ -428,6 +447,18 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn moments_are_spelled_for_programs() {
+        let shown = as_json(&report());
+        assert_eq!(shown["as_of"], "1970-01-01T00:01:40.000Z");
+        assert_eq!(shown["link"]["since"], "1970-01-01T00:01:00.000Z");
+        assert_eq!(
+            shown["workers"][0]["started_at"],
+            "1970-01-01T00:00:00.000Z"
+        );
+        assert_eq!(shown["link"]["reconnect_in_ms"], 3_000);
     }
 
     #[test]
