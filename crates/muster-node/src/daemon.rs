@@ -147,6 +147,8 @@ pub(crate) struct Node {
     /// How it is to stop.
     pub(crate) stop: watch::Sender<Option<Stop>>,
     identity: Mutex<Identity>,
+    /// Held while the file of what was last known is written.
+    pub(crate) remembering: Mutex<()>,
 }
 
 impl Node {
@@ -205,6 +207,7 @@ pub async fn run(
         started_at: Timestamp::wall_clock(),
         stop: stop_all,
         identity: Mutex::new(identity.clone()),
+        remembering: Mutex::new(()),
         settings,
         supervisor,
         dialer,

@@ -396,7 +396,7 @@ impl Session<'_> {
             LinkState::Ready,
             Why::new(
                 "the plane acknowledged the inventory",
-                format!("{workers} workers"),
+                format!("it had {workers} workers then"),
                 format!("it beats every {:.1} s", self.beat.as_secs_f64()),
             ),
         );

@@ -103,6 +103,8 @@ pub(crate) async fn remember(node: Arc<Node>, roster_changed: Arc<Notify>) {
 
 /// The same, once. It is a convenience: that it fails is said, and harms nothing.
 pub(crate) fn remember_now(node: &Node) {
+    // One at a time: the file is made under a passing name.
+    let _one = node.remembering.lock();
     let written = serde_json::to_vec(&report(node))
         .map_err(std::io::Error::other)
         .and_then(|text| write_last(&node.settings.state, &text));

@@ -316,13 +316,15 @@ fn text_of(style: &Style, report: &StatusReport, running: bool, now: Timestamp) 
             _ => "never since the daemon started".to_owned(),
         },
     );
-    line(
-        "terminal",
-        match report.terminal.open {
-            true => format!("open, {} watching", report.terminal.viewers),
-            false => format!("closed: {}", report.terminal.reason),
-        },
-    );
+    if running {
+        line(
+            "terminal",
+            match report.terminal.open {
+                true => format!("open, {} watching", report.terminal.viewers),
+                false => format!("closed: {}", report.terminal.reason),
+            },
+        );
+    }
     line(
         "workers",
         match report.max_workers {
