@@ -14,7 +14,7 @@ from harness.node import alive
 from harness.waiting import free_port, until
 
 QUICK = {
-    "fleet__heartbeat": "1s",
+    "fleet__heartbeat": "2s",
     "fleet__node_grace": "5s",
     "fleet__start_window": "300ms",
     "agents__restart_grace": "60s",

@@ -14,7 +14,7 @@ from harness.tty import Tty
 from harness.waiting import until
 
 QUICK = {
-    "fleet__heartbeat": "1s",
+    "fleet__heartbeat": "2s",
     "fleet__node_grace": "3s",
     "fleet__start_window": "300ms",
 }

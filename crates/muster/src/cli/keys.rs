@@ -13,7 +13,9 @@ pub(crate) enum KeysCommand {
     /// Every key: prefix, scopes, last use.
     List,
     /// Makes a key and shows it once.
-    #[command(after_help = "Scopes: agent[:ID], call, read, operate, worker:ID, node:ID, relay, admin")]
+    #[command(
+        after_help = "Scopes: agent[:ID], call, read, operate, worker:ID, node:ID, relay, admin"
+    )]
     Create {
         /// What it may do.
         #[arg(long, required = true, value_delimiter = ',', value_name = "SCOPE,…")]

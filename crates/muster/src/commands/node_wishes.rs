@@ -203,6 +203,11 @@ async fn enroll(asking: &Asking<'_>, args: &Enroll) -> Outcome<u8> {
         "run it on {} {left}: the token is good for one machine of that name, once, and is not shown again",
         out::clean(&args.name)
     ));
+    if made.get("again").and_then(Value::as_bool) == Some(true) {
+        out::talk(
+            "a node of this name is known: it is enrolled again, and its former key ends with that",
+        );
+    }
     if asking.client.is_local() {
         out::talk(
             "from another machine: put the plane's address as it is seen there in place of this one",
