@@ -81,6 +81,9 @@ fn spawn(core: &Core, dir: &WorkerDir) -> Result<Child, String> {
         }
     }
     command
+        // The allocator of `muster` would take huge pages at once, made for a plane: 6 MB of
+        // memory in a process that needs half of one.
+        .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
         .arg0("muster")
         .args(words)
         .arg("--dir")
