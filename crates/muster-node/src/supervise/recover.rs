@@ -38,7 +38,10 @@ pub(crate) async fn recover(core: &Arc<Core>) -> io::Result<()> {
             Found::Held => {
                 let state = kept.state.clone().unwrap_or_else(|| unknown(&worker));
                 let worker_entry = Worker::new(state, None);
-                met.push(worker_entry.requests.subscribe());
+                met.push((
+                    worker_entry.requests.subscribe(),
+                    worker_entry.over.subscribe(),
+                ));
                 core.adopt(worker_entry);
                 core.take_in(kept);
                 tokio::spawn(link::keep(core.clone(), worker));
@@ -67,9 +70,12 @@ pub(crate) async fn recover(core: &Arc<Core>) -> io::Result<()> {
         }
     }
     let all_met = async {
-        for mut requests in met {
-            // Over before it was met: as good.
-            let _ = requests.wait_for(Option::is_some).await;
+        for (mut requests, mut over) in met {
+            tokio::select! {
+                _ = requests.wait_for(Option::is_some) => {}
+                // Its end came first.
+                _ = over.wait_for(Option::is_some) => {}
+            }
         }
     };
     if timeout(MEET_WAIT, all_met).await.is_err() {

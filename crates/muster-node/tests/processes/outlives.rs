@@ -16,6 +16,7 @@ use crate::support::{
 
 tests![
     a_daemon_that_is_killed_loses_no_worker_and_no_exit,
+    a_daemon_whose_program_was_replaced_starts_workers_all_the_same,
     a_restart_policy_holds_while_no_daemon_is_there,
     a_daemon_that_is_killed_during_a_start_starts_nothing_twice,
     an_acknowledged_exit_is_not_told_again_and_others_are,
@@ -89,6 +90,34 @@ async fn a_daemon_that_is_killed_loses_no_worker_and_no_exit() {
     );
     assert_eq!(node.release("lives", 1_000).await.signal, Some(15));
     assert!(!proc::is_alive(pid));
+}
+
+async fn a_daemon_whose_program_was_replaced_starts_workers_all_the_same() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("muster");
+    std::fs::copy(std::env::current_exe().expect("its path"), &program).expect("copied");
+    let mut daemon = Daemon::start_as(&program, &state_of(&directory), &[]);
+    // What an upgrade does: another file has the name.
+    std::fs::remove_file(&program).expect("removed");
+    std::fs::write(&program, "another build").expect("written");
+    let input = again(
+        script("w", "sleep 0.3; exit 1"),
+        RestartMode::OnFailure,
+        Some(1),
+    );
+    let started = daemon.spawn(&input);
+    assert!(
+        matches!(started, SpawnOutput::Started { .. }),
+        "{started:?}"
+    );
+    daemon.kill();
+    let node = Node::at(directory, settings()).await;
+    // The holder, too, has launched twice from a file that is gone.
+    let exits = node.exits_of("w", 2).await;
+    assert!(
+        exits.iter().all(|one| one.exit.code == Some(1)),
+        "{exits:?}"
+    );
 }
 
 async fn a_restart_policy_holds_while_no_daemon_is_there() {

@@ -35,7 +35,13 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn start(state: &Path, variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("its own path"))
+        let program = std::env::current_exe().expect("its own path");
+        Self::start_as(&program, state, variables)
+    }
+
+    /// One whose program is another file.
+    pub(crate) fn start_as(program: &Path, state: &Path, variables: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(program)
             .arg("daemon")
             .arg(state)
             .envs(variables.iter().copied())

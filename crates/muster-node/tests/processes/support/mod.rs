@@ -24,11 +24,9 @@ pub(crate) struct Node {
     pub(crate) news: Receiver<WorkerNews>,
 }
 
-/// Settings whose holders are this program.
+/// Settings with short waits. Holders are this program, as by default.
 pub(crate) fn settings() -> Settings {
-    let own = std::env::current_exe().expect("its own path");
     Settings {
-        holder: vec![own.into(), "holder".into()],
         start_window: Duration::from_millis(150),
         restart_wait: Duration::from_millis(100),
         restart_wait_max: Duration::from_millis(400),
