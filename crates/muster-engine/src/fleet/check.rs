@@ -16,7 +16,9 @@ impl Engine {
         self.check_nodes()?;
         self.check_workers()?;
         let limits = &self.limits.fleet;
-        let living = self.fleet.workers.values().filter(|w| w.lives()).count();
+        let living = self.fleet.workers.values();
+        // One that was taken for ended and lives is not ended again for want of room.
+        let living = living.filter(|w| w.lives() && !w.revived).count();
         must!(
             self.fleet.nodes.len() <= limits.nodes_max as usize,
             "{} nodes are too many",

@@ -143,8 +143,7 @@ impl Engine {
         let Some(held) = self.fleet.nodes.get(node) else {
             return false;
         };
-        let living: usize = self.fleet.nodes.values().map(|n| n.workers.len()).sum();
-        if living >= self.limits.fleet.workers_max as usize {
+        if self.fleet.living() >= self.limits.fleet.workers_max as usize {
             return false;
         }
         let io = match held.row.kind {

@@ -176,7 +176,8 @@ impl Engine {
         row.next_start_at = report.next_start_at;
         row.confirmed_at = Some(now);
         worker.omitted = None;
-        let node = row.node.clone();
+        worker.revived |= revived;
+        let node = worker.row.node.clone();
         if let (true, Some(node)) = (revived, &node) {
             self.bind(id, node);
         }

@@ -341,7 +341,7 @@ impl Engine {
     }
 
     /// Our own lateness counts for no peer's silence.
-    pub(crate) fn was_late(&mut self, now: Timestamp, by: Duration) {
+    pub(crate) fn was_late(&mut self, now: Timestamp, by: Duration, out: &mut Effects) {
         for node in self.fleet.nodes.values_mut() {
             if node.link.is_some() || node.state.0 != NodeState::Online {
                 node.excused += by;
@@ -360,7 +360,12 @@ impl Engine {
                 };
             }
         }
-        // Timers that fire too early look again and are set anew.
+        // Timers that fire too early look again and are set anew; what was suspected for a
+        // silence of ours is not any more.
+        let nodes: Vec<NodeId> = self.fleet.nodes.keys().cloned().collect();
+        for id in nodes {
+            self.settle_node(now, &id, out);
+        }
     }
 
     /// The workers of a node whose start is not answered.

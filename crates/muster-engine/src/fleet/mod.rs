@@ -68,6 +68,12 @@ impl Fleet {
         self.doubt.as_ref().is_none_or(|doubt| now >= doubt.until)
     }
 
+    /// Workers that have not ended, those that wait for a place too.
+    pub(crate) fn living(&self) -> usize {
+        let placed: usize = self.nodes.values().map(|node| node.workers.len()).sum();
+        placed + self.queue.len()
+    }
+
     /// A node by its name or its id. A name is of one that is not retired.
     pub(crate) fn find(&self, node: &str) -> Option<&Node> {
         let id = self.names.get(node).map_or(node, NodeId::as_str);
@@ -165,7 +171,7 @@ impl Engine {
                 self.node_deleted(now, waiter, &node, &by, out);
             }
             FleetEvent::DoubtEnded { waiter, by } => self.doubt_ended(now, waiter, &by, out),
-            FleetEvent::WasLate { by } => self.was_late(now, by),
+            FleetEvent::WasLate { by } => self.was_late(now, by, out),
         }
     }
 

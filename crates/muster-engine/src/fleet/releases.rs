@@ -180,6 +180,9 @@ impl Engine {
         outcome: Result<ExitReport, Arc<str>>,
         out: &mut Effects,
     ) {
+        if self.fleet.nodes.get(node).is_none_or(|n| n.link.is_none()) {
+            return;
+        }
         let Some(worker) = self.fleet.workers.get_mut(id) else {
             return;
         };

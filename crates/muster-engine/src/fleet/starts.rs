@@ -114,8 +114,7 @@ impl Engine {
             let text = format!("there is a worker {} already", ask.worker);
             return Some(simple(Category::Conflict, text, None));
         }
-        let living: usize = self.fleet.nodes.values().map(|n| n.workers.len()).sum();
-        let living = living + self.fleet.queue.len();
+        let living = self.fleet.living();
         if living >= self.limits.fleet.workers_max as usize {
             let text = format!("there are {living} workers, the most there may be");
             return Some(simple(Category::FleetCapacity, text, Some(30)));
@@ -257,6 +256,10 @@ impl Engine {
         outcome: Result<SpawnOutput, Arc<str>>,
         out: &mut Effects,
     ) {
+        // Without a link it is late, and whoever waited was told so; inventories say the rest.
+        if self.fleet.nodes.get(node).is_none_or(|n| n.link.is_none()) {
+            return;
+        }
         let Some(worker) = self.fleet.workers.get_mut(id) else {
             return;
         };
@@ -298,7 +301,7 @@ impl Engine {
             .is_some_and(|worker| worker.row.state == WorkerState::Starting);
         // One that was seen running meanwhile is not ended by words.
         if !starting {
-            return;
+            return self.start_unconfirmed(now, id, out);
         }
         let exit = ExitReport {
             reason: Some(message.to_owned()),
@@ -321,7 +324,7 @@ impl Engine {
             return;
         };
         if worker.row.state != WorkerState::Starting {
-            return;
+            return self.start_unconfirmed(now, id, out);
         }
         worker.row.node = None;
         let row = worker.row.clone();
@@ -444,9 +447,13 @@ impl Engine {
             };
             worker.sent = None;
             let starters = std::mem::take(&mut worker.starters);
-            if starters.is_empty() || worker.row.state != WorkerState::Starting {
+            if starters.is_empty() {
+                continue;
+            }
+            if worker.row.state != WorkerState::Starting {
+                // It was seen meanwhile.
                 worker.starters = starters;
-                self.tell_placed(now, &id, out);
+                self.start_unconfirmed(now, &id, out);
                 continue;
             }
             worker.row.release.get_or_insert_with(|| Wished {

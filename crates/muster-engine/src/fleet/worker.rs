@@ -36,6 +36,8 @@ pub(crate) struct Worker {
     pub(crate) releasers: Vec<Waiter>,
     /// Until when they wait.
     pub(crate) release_by: Option<Timestamp>,
+    /// It was taken for ended and lives: it may be one more than there should be.
+    pub(crate) revived: bool,
     /// Since when nobody confirmed it counts, at the earliest: the plane's start.
     pub(crate) held_from: Timestamp,
     pub(crate) armed: Option<Timestamp>,
@@ -51,6 +53,7 @@ impl Worker {
             starters: Vec::new(),
             releasers: Vec::new(),
             release_by: None,
+            revived: false,
             held_from: now,
             armed: None,
         }

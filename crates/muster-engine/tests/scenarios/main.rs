@@ -10,6 +10,7 @@ mod fleet_agents;
 mod fleet_doubt;
 mod fleet_liveness;
 mod fleet_placement;
+mod fleet_properties;
 mod fleet_sim;
 mod fleet_wishes;
 mod fleet_workers;

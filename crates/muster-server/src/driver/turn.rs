@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use muster_engine::event::Waiter;
+use muster_engine::fleet::FleetEvent;
 use muster_engine::{Effects, Event, Limits, Notice, Reply};
 use muster_store::{Commit, CommitEnd, Lease, LeaseId, Store, StoreError};
 use muster_wire::{ExecutionId, RunId, Timestamp};
@@ -21,6 +22,13 @@ use crate::clock::Clock;
 
 /// How long a batch may be stepped before it is committed.
 const STEPPING_MAX: Duration = Duration::from_millis(2);
+
+/// How long the driver sleeps at most. It looks at its own clock that often, so that a process
+/// that stood still knows for how long, and blames no peer for it.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// More time than this between two looks is our own lateness.
+const LATE: Duration = Duration::from_secs(3);
 
 /// So many callers are woken from the driver's own thread; more are woken from within the
 /// runtime, where each wake is cheap.
@@ -57,6 +65,8 @@ pub(crate) struct Driver<E> {
     pub(super) adopted: FxHashMap<ExecutionId, Vec<(Waiter, RunId)>>,
     /// When the wait of those is over.
     pub(super) adopted_until: Instant,
+    /// When it last looked at its clock.
+    awake_at: Instant,
 }
 
 /// Why a batch did not become durable.
@@ -93,6 +103,7 @@ impl<E: Decider> Driver<E> {
             doubtful: FxHashMap::default(),
             adopted: FxHashMap::default(),
             adopted_until: Instant::now(),
+            awake_at: Instant::now(),
         };
         let after = driver.committed_seq()?;
         driver.finish(after, out).map_err(|fault| {
@@ -120,8 +131,12 @@ impl<E: Decider> Driver<E> {
                 until = Some(until.map_or(doubt, |until| until.min(doubt)));
             }
             pulse.busy.store(false, Ordering::Release);
+            let sleep_until = Instant::now() + SLEEP_MAX;
+            let until = Some(until.map_or(sleep_until, |until| until.min(sleep_until)));
             self.parts.shared.inbox.take(&mut self.batch, until);
         }
+        let late = self.awake_at.elapsed();
+        self.awake_at = Instant::now();
         let now = self.parts.clock.now();
         // In this order: who sees it busy must not see when it turned before it slept.
         pulse.turned_at.store(now.0, Ordering::Release);
@@ -135,8 +150,9 @@ impl<E: Decider> Driver<E> {
 
         let after = self.engine.last_seq();
         let mut out = Effects::default();
-        let mut taken = Vec::with_capacity(self.batch.len() + 1);
-        let stepped = self.step_batch(now, &mut taken, &mut out);
+        let mut taken = Vec::with_capacity(self.batch.len() + 2);
+        let woken = self.own_up(now, late, &mut taken, &mut out);
+        let stepped = woken.and_then(|()| self.step_batch(now, &mut taken, &mut out));
         self.events = taken.len();
         let end = match stepped {
             Ok(()) => self.finish(after, out),
@@ -150,6 +166,25 @@ impl<E: Decider> Driver<E> {
             },
             Err(Fault::Over(why)) => self.over(&why),
         }
+    }
+
+    /// First of all, what we were late ourselves: beats that came meanwhile still wait.
+    fn own_up(
+        &mut self,
+        now: Timestamp,
+        late: Duration,
+        taken: &mut Vec<Event>,
+        out: &mut Effects,
+    ) -> Result<(), Fault> {
+        if late <= LATE {
+            return Ok(());
+        }
+        tracing::warn!(
+            late_ms = late.as_millis(),
+            "the plane itself stood still; nobody's silence counts for that time"
+        );
+        let event = FleetEvent::WasLate { by: late };
+        self.step(now, Event::Fleet(Box::new(event)), taken, out)
     }
 
     fn over(&self, why: &str) -> bool {
