@@ -1,6 +1,7 @@
 //! Which id and token an agent gets, and when they are taken back. An id is one life: the same
 //! agent of the same broker keeps it, another process under the same name gets another one.
 
+use muster_engine::fleet::{FleetQuestion, FleetReply};
 use muster_wire::{Category, NodeId, Timestamp, WorkerId, mint};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -9,6 +10,7 @@ use super::ask;
 use super::envelope::refuse;
 use super::record::{Agent, Presence};
 use super::registry::{Change, Tables};
+use crate::api::fleet;
 use crate::api::problem::Problem;
 use crate::app::App;
 use crate::auth::{KeyText, Subject};
@@ -43,6 +45,7 @@ pub(crate) struct Wanted {
 /// # Errors
 /// 409 when the name is another living agent's, or when the store cannot be written.
 pub(crate) async fn register(app: &App, wanted: Wanted) -> Result<(Agent, KeyText), Problem> {
+    free_of_the_ended(app, &wanted.name).await?;
     let (work, now) = (app.clone(), app.clock.now());
     app.blocking(move |stores| {
         let annex = &*stores.annex;
@@ -62,6 +65,22 @@ pub(crate) async fn register(app: &App, wanted: Wanted) -> Result<(Agent, KeyTex
         })
     })
     .await
+}
+
+/// Frees a name whose worker has ended a moment ago: its record follows the decision.
+async fn free_of_the_ended(app: &App, name: &str) -> Result<(), Problem> {
+    let holder = app.relay.look(|tables| {
+        let agent = tables.agent(name)?;
+        (!agent.is_free() && agent.node.is_some()).then(|| agent.id.clone())
+    });
+    let Some(id) = holder else { return Ok(()) };
+    let question = FleetQuestion::Worker(id.as_str().into());
+    if let FleetReply::Worker(view) = fleet::ask(app, question).await?
+        && view.row.ended.is_some()
+    {
+        leave(app, &id, Leaving::Offline).await?;
+    }
+    Ok(())
 }
 
 /// Registers an agent as its node asks for it; one that the plane placed under its worker's id.
