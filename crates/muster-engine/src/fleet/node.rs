@@ -94,6 +94,12 @@ pub(crate) enum Sign {
 }
 
 impl Node {
+    /// Whether it said goodbye since its last link opened.
+    pub(crate) fn said_goodbye(&self) -> bool {
+        let goodbye = self.row.goodbye.as_ref();
+        goodbye.is_some_and(|(at, _)| Some(*at) >= self.row.connected_at)
+    }
+
     pub(crate) fn new(row: NodeRow, now: Timestamp) -> Self {
         Self {
             state: (row.told.0, row.told.1.min(now)),

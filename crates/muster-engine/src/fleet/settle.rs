@@ -108,12 +108,7 @@ impl Engine {
         };
         match to {
             NodeState::Suspect => {
-                let said_goodbye = node
-                    .row
-                    .goodbye
-                    .as_ref()
-                    .is_some_and(|(at, _)| Some(*at) >= node.row.connected_at);
-                if !said_goodbye {
+                if !node.said_goodbye() {
                     node.silent_at = Some(now);
                 }
                 let damped = node.returned_at.map(|at| at + limits.node_grace);
@@ -171,6 +166,7 @@ impl Engine {
         if from == to {
             return;
         }
+        let is_expected = node.said_goodbye();
         node.row.told = (to, now);
         let mut text = format!("{} is {to}: {}", node.row.name, node.evidence(now, &limits));
         if node.flapping_until.is_some_and(|until| until > now) {
@@ -188,7 +184,12 @@ impl Engine {
             worker: None,
             from: Some(from.word()),
             to: Some(to.word()),
-            warn: !matches!(to, NodeState::Online | NodeState::Connecting),
+            warn: match to {
+                NodeState::Online | NodeState::Connecting => false,
+                // Somebody stopped it, and it said so.
+                NodeState::Suspect => !is_expected,
+                NodeState::Unreachable | NodeState::Lost => true,
+            },
             text: text.into(),
         };
         self.fleet_line(now, line, out);

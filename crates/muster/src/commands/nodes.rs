@@ -121,10 +121,11 @@ fn evidence(item: &Value) -> String {
 fn workers(item: &Value, now: Timestamp) -> String {
     let workers = Known::of(item, "workers");
     let mut text = workers.text();
-    if workers.value.is_some() && item::state(item) == "suspect" {
-        if let Some(at) = item::time(item, &["heard_at"]) {
-            text += &format!(" as of {}", span::age(item::between(at, now)));
-        }
+    if workers.value.is_some()
+        && item::state(item) == "suspect"
+        && let Some(at) = item::time(item, &["heard_at"])
+    {
+        text += &format!(" as of {}", span::age(item::between(at, now)));
     }
     if item.get("drift").and_then(Value::as_bool) == Some(true) {
         text += ", drift";
