@@ -171,9 +171,15 @@ impl Links {
             ),
             FleetSend::Ask { link, .. } => (link, Command::Ask),
             FleetSend::Close { link, why, .. } => {
-                if let Some(link) = self.by_id.get(&link) {
-                    link.close(1000, why);
-                }
+                let Some(link) = self.by_id.get(&link).map(|link| link.value().clone()) else {
+                    return;
+                };
+                // The broker's word for it.
+                let newer = self
+                    .by_id
+                    .iter()
+                    .any(|other| other.node == link.node && other.id > link.id);
+                link.close(1000, if newer { "superseded".into() } else { why });
                 return;
             }
             FleetSend::RevokeKey { .. } => return,

@@ -11,6 +11,7 @@ mod dispatch;
 mod execute;
 mod executions;
 mod faults;
+mod fleet;
 mod later;
 mod mcp;
 mod misbehaving;

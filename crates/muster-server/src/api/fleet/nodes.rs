@@ -76,7 +76,9 @@ async fn list(
     match ask(&app, FleetQuestion::Nodes).await? {
         FleetReply::Nodes(nodes) => {
             let nodes: Vec<Value> = nodes.iter().filter(|n| fits(n)).map(show::node).collect();
-            Ok(Json(json!({"count": nodes.len(), "nodes": nodes})))
+            Ok(Json(
+                json!({"as_of": app.clock.now().rfc3339(), "count": nodes.len(), "nodes": nodes}),
+            ))
         }
         _ => Err(unexpected("a question about nodes")),
     }

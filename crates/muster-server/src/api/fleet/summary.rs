@@ -28,7 +28,11 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     responses((status = 200, description = "Numbers and alarms", body = serde_json::Value)))]
 async fn fleet(State(app): State<App>) -> Result<Json<Value>, Problem> {
     match ask(&app, FleetQuestion::Summary).await? {
-        FleetReply::Summary(summary) => Ok(Json(show::summary(&summary))),
+        FleetReply::Summary(summary) => {
+            let mut shown = show::summary(&summary);
+            shown["as_of"] = app.clock.now().rfc3339().into();
+            Ok(Json(shown))
+        }
         _ => Err(unexpected("the summary of the fleet")),
     }
 }
@@ -40,7 +44,9 @@ async fn drift(State(app): State<App>) -> Result<Json<Value>, Problem> {
     match ask(&app, FleetQuestion::Drift).await? {
         FleetReply::Drift(drifts) => {
             let drifts: Vec<Value> = drifts.iter().map(show::drift).collect();
-            Ok(Json(json!({"count": drifts.len(), "drift": drifts})))
+            Ok(Json(
+                json!({"as_of": app.clock.now().rfc3339(), "count": drifts.len(), "drift": drifts}),
+            ))
         }
         _ => Err(unexpected("a question about drift")),
     }

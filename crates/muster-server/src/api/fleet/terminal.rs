@@ -7,7 +7,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue};
 use muster_engine::fleet::WorkerRow;
 use muster_wire::Category;
 use muster_wire::fleet::{NodeKind, WorkerIo, WorkerState};
@@ -174,21 +175,24 @@ fn agent_at_node(app: &App, row: &WorkerRow) -> Arc<str> {
 /// output.
 #[utoipa::path(get, path = "/api/v1/fleet/workers/{worker}/output", tag = "fleet",
     params(("worker" = String, Path, description = "Id, or the name of a living one")),
-    responses((status = 200, description = "{worker, source, text, …}", body = serde_json::Value),
+    responses((status = 200, description = "The text; with Accept: application/json {worker, source, text, …}", body = String),
               (status = 404, description = "No such worker"),
               (status = 503, description = "Its node cannot be asked now")))]
 async fn output(
     State(app): State<App>,
+    headers: HeaderMap,
     PathText(worker): PathText,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let found = find(&app, &worker).await?;
     let row = found.row();
     let Ok((node, _)) = place(&found) else {
         let output = row.exit.as_ref().map(|exit| exit.output.clone());
-        return Ok(Json(json!({
+        let text = output.clone().unwrap_or_default();
+        let whole = json!({
             "worker": row.id, "source": "exit", "text": output,
             "at": show::time(row.exit.as_ref().and_then(|exit| exit.at)),
-        })));
+        });
+        return Ok(in_form(&headers, text, whole));
     };
     let snapshot = last_output(&app, &node, &agent_at_node(&app, row)).await;
     let snapshot = snapshot.map_err(|(code, message)| {
@@ -211,11 +215,25 @@ async fn output(
             screen.screen().contents()
         }
     };
-    Ok(Json(json!({
+    let whole = json!({
         "worker": row.id, "source": "screen", "text": text, "screen": snapshot.screen,
         "rows": snapshot.rows, "cols": snapshot.cols, "offset": snapshot.offset,
         "at": app.clock.now().rfc3339(),
-    })))
+    });
+    Ok(in_form(&headers, text, whole))
+}
+
+/// Plain text, or all that is known of it for whoever asks for JSON.
+fn in_form(headers: &HeaderMap, text: String, whole: Value) -> Response {
+    let accepts = headers
+        .get(http::header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    if accepts.contains("application/json") {
+        return Json(whole).into_response();
+    }
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    ([(http::header::CONTENT_TYPE, plain)], text).into_response()
 }
 
 fn size(n: u16) -> NonZeroU16 {

@@ -79,7 +79,9 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Result<Jso
     let next = rows.last().filter(|_| more);
     let next = next.map(|row| paging::cursor(row.key.0, &row.key.1));
     let rows: Vec<Value> = rows.into_iter().map(|row| row.json).collect();
-    let mut answer = json!({"count": rows.len(), "workers": rows});
+    let mut answer = json!({
+        "as_of": app.clock.now().rfc3339(), "count": rows.len(), "workers": rows,
+    });
     if let Some(next) = next {
         answer["next_cursor"] = next.into();
     }

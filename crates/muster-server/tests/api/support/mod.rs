@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod client;
 pub(crate) mod nested;
+pub(crate) mod node;
 pub(crate) mod plane;
 pub(crate) mod raw;
 pub(crate) mod receiver;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use agent::FakeAgent;
 pub(crate) use client::{Answer, Client};
+pub(crate) use node::{Daemon, Enrolled};
 pub(crate) use plane::TestPlane;
 pub(crate) use raw::RawAgent;
 pub(crate) use receiver::Receiver;

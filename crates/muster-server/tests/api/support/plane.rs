@@ -121,6 +121,11 @@ impl TestPlane {
         self.client.post_with(path, &key, body).await
     }
 
+    /// The key of a person who may decide.
+    pub(crate) fn key(&self) -> &str {
+        self.key.expose()
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.running.address)
     }
