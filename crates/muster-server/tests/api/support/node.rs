@@ -86,6 +86,7 @@ impl Enrolled {
             used_at: None,
             revoked_at: None,
             expires_at: None,
+            detail: None,
         };
         app.auth.ring.add(&*app.stores.annex, &record).unwrap();
         Self {
