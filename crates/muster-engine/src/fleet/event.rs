@@ -172,6 +172,15 @@ pub enum FleetEvent {
         /// Who.
         by: Arc<str>,
     },
+    /// Somebody took the keyboard of a worker's terminal, or gave it back.
+    WorkerDriven {
+        /// Whose terminal.
+        worker: WorkerId,
+        /// Who drives from now on; `None` is nobody.
+        driver: Option<Arc<str>>,
+        /// What happened, in a sentence.
+        text: Arc<str>,
+    },
     /// The process was late by so much: it counts for no peer's silence.
     WasLate {
         /// By how much.
@@ -317,6 +326,7 @@ impl FleetEvent {
             | FleetEvent::Goodbye { .. }
             | FleetEvent::StartAnswered { .. }
             | FleetEvent::ReleaseAnswered { .. }
+            | FleetEvent::WorkerDriven { .. }
             | FleetEvent::WasLate { .. } => None,
         }
     }
@@ -360,6 +370,7 @@ impl FleetEvent {
             FleetEvent::NodeDeclaredLost { node, .. } => format!("loss of node {node}"),
             FleetEvent::NodeDeleted { node, .. } => format!("removal of node {node}"),
             FleetEvent::DoubtEnded { .. } => "end of the doubt about ourselves".into(),
+            FleetEvent::WorkerDriven { worker, .. } => format!("driver of worker {worker}"),
             FleetEvent::WasLate { .. } => "our own lateness".into(),
         }
     }

@@ -171,11 +171,41 @@ impl Engine {
                 self.node_deleted(now, waiter, &node, &by, out);
             }
             FleetEvent::DoubtEnded { waiter, by } => self.doubt_ended(now, waiter, &by, out),
+            FleetEvent::WorkerDriven {
+                worker,
+                driver,
+                text,
+            } => self.worker_driven(now, &worker, driver.is_some(), text, out),
             FleetEvent::WasLate { by } => self.was_late(now, by, out),
         }
     }
 
     /// Tells a line of the fleet: event, history, log.
+    /// Who drives a terminal is told and kept; it changes nothing else.
+    fn worker_driven(
+        &mut self,
+        now: Timestamp,
+        worker: &WorkerId,
+        driven: bool,
+        text: Arc<str>,
+        out: &mut Effects,
+    ) {
+        let Some(held) = self.fleet.workers.get(worker) else {
+            return;
+        };
+        let line = Line {
+            kind: EventKind::WorkerDriven,
+            history: "driver",
+            node: held.row.node.clone(),
+            worker: Some(worker.clone()),
+            from: None,
+            to: Some(if driven { "driven" } else { "watched" }),
+            warn: false,
+            text,
+        };
+        self.fleet_line(now, line, out);
+    }
+
     pub(crate) fn fleet_line(&mut self, now: Timestamp, line: Line, out: &mut Effects) {
         let mut event = EventRow::line(line.kind, now);
         event.node.clone_from(&line.node);

@@ -145,6 +145,11 @@ impl Links {
         self.by_node.get(node).map(|link| link.value().clone())
     }
 
+    /// How many were opened since the start.
+    pub(crate) fn opened(&self) -> u64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
     /// How many are open.
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()

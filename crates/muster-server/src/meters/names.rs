@@ -73,6 +73,15 @@ metrics! {
     AGENT_QUEUE_AGE = "muster_agent_queue_age_seconds" Gauge ["agent"] "Age of the oldest queued execution.";
     AGENT_ABSORBED = "muster_agent_absorbed" Gauge ["agent"] "Executions that wait for the agent to come back.";
     LLM_OPEN = "muster_llm_circuit_open" Gauge ["endpoint"] "1 while calls that need this LLM endpoint are refused, 0.5 while its circuit is half open.";
+    NODES = "muster_nodes" Gauge ["state"] "Nodes by state, those that are retired left out.";
+    WORKERS = "muster_workers" Gauge ["state"] "Workers that have not ended, by state.";
+    PLACES_REACHABLE = "muster_fleet_reachable_share" Gauge [] "Share of the places on nodes that can be reached, 0 to 1; absent without nodes.";
+    PLACEMENTS_QUEUED = "muster_fleet_placements_queued" Gauge [] "Placements that wait for a place.";
+    NODES_DRIFTING = "muster_fleet_drifting_nodes" Gauge [] "Nodes that lastingly say other than what is believed of them.";
+    FLEET_DOUBT = "muster_fleet_doubt" Gauge [] "1 while so many fell silent at once that nothing acts on it.";
+    NODE_LINKS = "muster_node_links" Gauge [] "Control sockets of nodes that are open.";
+    NODE_LINKS_OPENED = "muster_node_links_opened_total" Counter [] "Control sockets of nodes that were opened: a node that opens many has a bad link.";
+    LATE_FRAMES = "muster_node_late_frames_total" Counter [] "Frames of superseded links, dropped.";
     HELD = "muster_held" Gauge [] "1 while nothing is dispatched at all.";
     STORE_BYTES = "muster_store_bytes" Gauge ["kind"] "Size of the store.";
     STORE_FREE = "muster_store_free_bytes" Gauge [] "Room left on the store's disk.";

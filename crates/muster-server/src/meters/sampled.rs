@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use muster_engine::effect::{AgentState, Reply};
 use muster_engine::event::{Event, Question};
+use muster_engine::fleet::{FleetQuestion, FleetReply};
 use muster_wire::{Status, Timestamp};
 
 use super::{Text, names, process};
@@ -23,6 +24,7 @@ pub(crate) async fn lines(app: &App) -> String {
     }
     states_into(&mut text, app, now);
     engine_into(&mut text, app, now).await;
+    fleet_into(&mut text, app).await;
     store_into(&mut text, app).await;
     webhooks_into(&mut text, app, now).await;
     duties_into(&mut text, app, now);
@@ -133,6 +135,36 @@ fn agent_family(
     let rest = rest.into_iter().map(|(_, number)| number).reduce(&fold);
     values.extend(rest.map(|number| ("_other", number)));
     text.family(name, "agent", values);
+}
+
+async fn fleet_into(text: &mut Text, app: &App) {
+    let links = &app.fleet.links;
+    text.number(names::NODE_LINKS, links.len() as f64);
+    text.number(names::NODE_LINKS_OPENED, links.opened() as f64);
+    let question = Question::Fleet(FleetQuestion::Summary);
+    let ask = app
+        .driver
+        .ask(move |waiter| Event::Asked { question, waiter });
+    let Ok(Ok(Reply::Fleet(reply))) = tokio::time::timeout(PATIENCE, ask).await else {
+        return;
+    };
+    let FleetReply::Summary(summary) = *reply else {
+        return;
+    };
+    let nodes = summary.nodes.iter();
+    let nodes = nodes.map(|(state, count)| (state.word(), f64::from(*count)));
+    text.family(names::NODES, "state", nodes);
+    let workers = summary.workers.iter();
+    let workers = workers.map(|(state, count)| (state.word(), f64::from(*count)));
+    text.family(names::WORKERS, "state", workers);
+    if let Some(share) = summary.reachable_share {
+        text.number(names::PLACES_REACHABLE, share);
+    }
+    text.number(names::PLACEMENTS_QUEUED, f64::from(summary.queued));
+    text.number(names::NODES_DRIFTING, f64::from(summary.drifting));
+    let doubt = f64::from(u8::from(summary.doubt.is_some()));
+    text.number(names::FLEET_DOUBT, doubt);
+    text.number(names::LATE_FRAMES, summary.late_frames as f64);
 }
 
 async fn store_into(text: &mut Text, app: &App) {

@@ -172,7 +172,6 @@ fn row(row: &WorkerRow) -> Value {
     if let Some((_, ExitHow::PlacementExpired)) = row.ended {
         let category = Category::PlacementExpired;
         out.insert("error_category".into(), json!(category.word()));
-        out.insert("waits_for".into(), json!(row.waits_for));
     }
     out.into()
 }

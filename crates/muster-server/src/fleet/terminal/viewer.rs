@@ -8,6 +8,8 @@ use std::time::Duration;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use muster_engine::Event;
+use muster_engine::fleet::FleetEvent;
 use muster_wire::fleet::terminal::{TerminalCommand, TerminalMode};
 use muster_wire::fleet::viewer::{ViewerCommand, ViewerNews};
 use muster_wire::{NodeId, WorkerId};
@@ -318,7 +320,19 @@ impl Session<'_> {
             (Some(_), true) => "worker.driver_taken",
             (None, _) => "worker.undriven",
         };
-        let (now, by) = (self.app.clock.now(), self.viewer.principal.clone());
+        let who = &self.viewer.principal;
+        let text = match (&driver, took) {
+            (Some(_), false) => format!("{who} drives its terminal"),
+            (Some(_), true) => format!("{who} took the keyboard of its terminal"),
+            (None, _) => format!("{who} gave the keyboard of its terminal back"),
+        };
+        let driven = FleetEvent::WorkerDriven {
+            worker: self.viewer.worker.clone(),
+            driver,
+            text: text.into(),
+        };
+        self.app.driver.tell(Event::Fleet(Box::new(driven)));
+        let (now, by) = (self.app.clock.now(), who.clone());
         let object = self.viewer.worker.to_string();
         let written = self
             .app

@@ -108,3 +108,121 @@ impl AsyncWrite for TunnelStream {
         self.poll_flush(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::Router;
+    use axum::extract::ws::WebSocketUpgrade;
+    use axum::routing::get;
+    use futures_util::{SinkExt as _, StreamExt as _};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio_tungstenite::tungstenite::Message as Theirs;
+
+    use super::*;
+
+    /// A plane's end on a real socket, whose bytes `work` has; the node's end.
+    async fn tunnel<F>(
+        work: impl Fn(TunnelStream) -> F + Clone + Send + Sync + 'static,
+    ) -> tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let route = get(move |upgrade: WebSocketUpgrade| async move {
+            upgrade.on_upgrade(move |socket| work(TunnelStream::new(socket)))
+        });
+        let service = Router::new().route("/", route);
+        tokio::spawn(async move { axum::serve(listener, service).await });
+        let (socket, _) = tokio_tungstenite::connect_async(format!("ws://{address}/"))
+            .await
+            .unwrap();
+        socket
+    }
+
+    /// 32 MiB one way, then its end, and only then as much back: each direction ends for itself.
+    #[tokio::test]
+    async fn each_direction_ends_for_itself_and_large_bodies_go_through() {
+        const SIZE: usize = 32 << 20;
+        let mut node = tunnel(|mut stream| async move {
+            let mut all = Vec::new();
+            stream.read_to_end(&mut all).await.unwrap();
+            assert_eq!(all.len(), SIZE);
+            assert!(all.iter().enumerate().all(|(at, byte)| *byte == at as u8));
+            stream.write_all(&all).await.unwrap();
+            stream.shutdown().await.unwrap();
+            // The node closes once both ends are there.
+            tokio::time::sleep(Duration::from_secs(30)).await;
+        })
+        .await;
+        let body: Vec<u8> = (0..SIZE).map(|at| at as u8).collect();
+        for piece in body.chunks(48 * 1024) {
+            node.send(Theirs::binary(piece.to_vec())).await.unwrap();
+        }
+        node.send(Theirs::binary(Vec::new())).await.unwrap();
+        let mut back = Vec::new();
+        loop {
+            match node.next().await.unwrap().unwrap() {
+                Theirs::Binary(piece) if piece.is_empty() => break,
+                Theirs::Binary(piece) => back.extend_from_slice(&piece),
+                _ => {}
+            }
+        }
+        assert_eq!(back.len(), SIZE);
+        assert!(back == body);
+    }
+
+    /// A tunnel that is cut is an error, not an end: half an answer must not pass for a whole one.
+    #[tokio::test]
+    async fn a_tunnel_that_is_cut_is_no_end() {
+        let (told, heard) = tokio::sync::oneshot::channel();
+        let told = std::sync::Arc::new(parking_lot::Mutex::new(Some(told)));
+        let mut node = tunnel(move |mut stream| {
+            let told = told.clone();
+            async move {
+                let mut all = Vec::new();
+                let end = stream.read_to_end(&mut all).await;
+                let told = told.lock().take();
+                let _ = told.map(|told| told.send((all, end.map_err(|e| e.kind()))));
+            }
+        })
+        .await;
+        node.send(Theirs::binary(b"half".to_vec())).await.unwrap();
+        drop(node);
+        let (all, end) = heard.await.unwrap();
+        assert_eq!(all, b"half");
+        assert_eq!(end, Err(io::ErrorKind::ConnectionReset));
+    }
+
+    /// Who does not read holds the other up: what waits in between is bounded.
+    #[tokio::test]
+    async fn a_reader_that_stops_holds_the_writer_up() {
+        let mut node = tunnel(|mut stream| async move {
+            let piece = vec![1u8; 64 * 1024];
+            let mut written = 0usize;
+            let writing = async {
+                loop {
+                    stream.write_all(&piece).await.unwrap();
+                    written += piece.len();
+                }
+            };
+            let _ = tokio::time::timeout(Duration::from_secs(2), writing).await;
+            assert!(written < 32 << 20, "{written}");
+            stream.shutdown().await.unwrap();
+            tokio::time::sleep(Duration::from_secs(30)).await;
+        })
+        .await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let mut read = 0;
+        loop {
+            match node.next().await.unwrap().unwrap() {
+                Theirs::Binary(piece) if piece.is_empty() => break,
+                Theirs::Binary(piece) => read += piece.len(),
+                _ => {}
+            }
+        }
+        assert!(read > 0);
+    }
+}

@@ -217,6 +217,11 @@ async fn a_link_that_lives_only_as_a_socket_is_noticed_and_nothing_is_claimed_of
             .await;
         assert_eq!(placed.status, 201, "{}", placed.json());
     }
+    let told = daemon.script.beats.load(Ordering::Relaxed) + 3;
+    eventually("it has told of five", || async {
+        (daemon.script.beats.load(Ordering::Relaxed) > told).then_some(())
+    })
+    .await;
     daemon.script.silent.store(true, Ordering::Relaxed);
     let suspect = node_is(&plane, "mini", "suspect").await;
     assert_eq!(suspect["workers"], 5, "{suspect}");
@@ -365,6 +370,33 @@ async fn a_missed_beat_sweeps_nobody_and_a_difference_is_told_with_names() {
             .any(|line| line["kind"] == "drift"),
         "{lines}"
     );
+}
+
+/// What a scrape says of the fleet.
+#[tokio::test]
+async fn the_fleet_is_measured() {
+    let plane = TestPlane::with(quick).await;
+    let node = Enrolled::new(&plane, "edge-1", &[], 4).await;
+    let daemon = Daemon::start(&node).await;
+    node_is(&plane, "edge-1", "online").await;
+    let placed = plane
+        .as_person("/api/v1/fleet/workers", &json!({"command": "cat"}))
+        .await;
+    assert_eq!(placed.status, 201);
+    let text = plane.client.get("/metrics").await;
+    let text = String::from_utf8(text.bytes.to_vec()).unwrap();
+    for line in [
+        r#"muster_nodes{state="online"} 1"#,
+        r#"muster_workers{state="running"} 1"#,
+        "muster_fleet_reachable_share 1",
+        "muster_fleet_drifting_nodes 0",
+        "muster_node_links 1",
+        "muster_node_links_opened_total 1",
+        "muster_node_late_frames_total 0",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    drop(daemon);
 }
 
 /// Someone who never says who they are is sent away; and a shutdown closes links with a word.

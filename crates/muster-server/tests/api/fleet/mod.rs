@@ -2,6 +2,8 @@
 
 mod link;
 mod placement;
+mod terminal;
+mod tunnel;
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use agent::FakeAgent;
 pub(crate) use client::{Answer, Client};
-pub(crate) use node::{Daemon, Enrolled};
+pub(crate) use node::{Daemon, Enrolled, Wire};
 pub(crate) use plane::TestPlane;
 pub(crate) use raw::RawAgent;
 pub(crate) use receiver::Receiver;

@@ -17,6 +17,7 @@ use muster_wire::fleet::frame::roster_digest;
 use muster_wire::{NodeId, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -220,6 +221,10 @@ pub(crate) struct Script {
     pub(crate) released: Mutex<Vec<Value>>,
     /// Beats sent.
     pub(crate) beats: AtomicU64,
+    /// Tunnels that were opened.
+    pub(crate) tunnels: AtomicU64,
+    /// Where ports of this machine lead to, when not to themselves.
+    pub(crate) ports: Mutex<BTreeMap<u16, u16>>,
 }
 
 /// A daemon that beats, tells its inventory, starts and releases as it is told.
@@ -321,6 +326,21 @@ async fn run(
                 if frame["type"] == "muster.ask" {
                     wire.say(&json!({"v": 1, "type": "reply", "id": frame["id"]})).await;
                 }
+                if frame["type"] == "muster.tunnel.open" {
+                    let id = frame["tunnel_id"].as_str().unwrap().to_owned();
+                    let port = u16::try_from(frame["port"].as_u64().unwrap()).unwrap();
+                    let port = script.ports.lock().get(&port).copied().unwrap_or(port);
+                    match TcpStream::connect(("127.0.0.1", port)).await {
+                        Ok(local) => {
+                            script.tunnels.fetch_add(1, Ordering::Relaxed);
+                            tokio::spawn(tunnel(node.clone(), id, local));
+                        }
+                        Err(error) => {
+                            wire.say(&json!({"v": 1, "type": "muster.tunnel.failed",
+                                             "tunnel_id": id, "error": error.to_string()})).await;
+                        }
+                    }
+                }
                 if frame["type"] != "action.invoke" {
                     continue;
                 }
@@ -349,6 +369,42 @@ async fn run(
                 })).await;
             }
         }
-        let _ = &node;
     }
+}
+
+/// Carries bytes between a local port and the plane, as our daemon does.
+async fn tunnel(node: Enrolled, id: String, local: TcpStream) {
+    let headers = [("x-muster-tunnel", id.as_str())];
+    let Ok(Wire(socket)) = node.open("/v1/node/tunnel/ws", &headers).await else {
+        return;
+    };
+    let (mut sink, mut stream) = socket.split();
+    let (mut read, mut write) = local.into_split();
+    let up = async {
+        let mut buffer = vec![0u8; 32 * 1024];
+        loop {
+            let n = read.read(&mut buffer).await.unwrap_or(0);
+            let piece = Message::binary(buffer[..n].to_vec());
+            if sink.send(piece).await.is_err() || n == 0 {
+                return;
+            }
+        }
+    };
+    let down = async {
+        while let Some(Ok(message)) = stream.next().await {
+            match message {
+                Message::Binary(bytes) if bytes.is_empty() => {
+                    let _ = write.shutdown().await;
+                }
+                Message::Binary(bytes) => {
+                    if write.write_all(&bytes).await.is_err() {
+                        return;
+                    }
+                }
+                Message::Close(_) => return,
+                _ => {}
+            }
+        }
+    };
+    tokio::join!(up, down);
 }
