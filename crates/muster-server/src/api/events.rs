@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use muster_engine::row::{EventKind, EventRow};
-use muster_wire::{AgentId, AttemptRef, ExecutionId, RunId};
+use muster_wire::{AgentId, AttemptRef, ExecutionId, NodeId, RunId, WorkerId};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
@@ -50,7 +50,7 @@ struct Wanted {
     /// The same as `cursor`.
     from: Option<String>,
     /// Only these kinds by their first word, comma-separated: `execution`, `approval`, `run`,
-    /// `instance`, `agent`, `llm`, `hold`, `plane`. With `kind` beside it, those as well.
+    /// `instance`, `agent`, `node`, `worker`, `fleet`, `llm`, `hold`, `plane`. With `kind` beside it, those as well.
     topics: Option<String>,
     /// Only these kinds, comma-separated: `execution.failed`, …
     kind: Option<String>,
@@ -60,6 +60,10 @@ struct Wanted {
     run: Option<String>,
     /// Only this agent.
     agent: Option<String>,
+    /// Only this node, by its id.
+    node: Option<String>,
+    /// Only this worker, by its id.
+    worker: Option<String>,
     /// Events of one page; 100 when absent, 1,000 at most.
     limit: Option<usize>,
 }
@@ -79,8 +83,10 @@ pub(crate) struct EventShown {
     /// `run.cancelled`, `run.paused`, `run.resumed`, `instance.registered`, `instance.moved`,
     /// `instance.goodbye`, `instance.degraded`, `instance.active`, `instance.down`,
     /// `instance.restarting`, `instance.unreachable_callback`, `instance.gone`,
-    /// `agent.tags_changed`, `llm.circuit_changed`, `hold.changed`, `plane.started`,
-    /// `plane.draining`. A newer plane may know more.
+    /// `agent.tags_changed`, `node.state_changed`, `node.wished`, `node.link`, `node.drift`,
+    /// `worker.queued`, `worker.starting`, `worker.running`, `worker.restarting`,
+    /// `worker.exited`, `worker.lost`, `worker.unknown`, `worker.driven`, `fleet.alarm`,
+    /// `llm.circuit_changed`, `hold.changed`, `plane.started`, `plane.draining`. A newer plane may know more.
     kind: &'static str,
     /// The execution it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +103,12 @@ pub(crate) struct EventShown {
     /// The instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance: Option<String>,
+    /// The node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// The worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker: Option<String>,
     /// The attempt's number.
     #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<u32>,
@@ -126,6 +138,8 @@ impl EventShown {
             agent: row.agent.as_ref().map(ToString::to_string),
             function: row.function.as_ref().map(ToString::to_string),
             instance: row.instance.as_ref().map(ToString::to_string),
+            node: row.node.as_ref().map(ToString::to_string),
+            worker: row.worker.as_ref().map(ToString::to_string),
             attempt: row.attempt,
             status: row.status.map(muster_wire::Status::word),
             reason: text(&row.reason),
@@ -381,6 +395,8 @@ struct Filter {
     execution: Option<ExecutionId>,
     run: Option<RunId>,
     agent: Option<AgentId>,
+    node: Option<NodeId>,
+    worker: Option<WorkerId>,
 }
 
 impl Filter {
@@ -425,6 +441,18 @@ impl Filter {
                 .map(AgentId::parse)
                 .transpose()
                 .map_err(wrong("agent"))?,
+            node: wanted
+                .node
+                .as_deref()
+                .map(NodeId::parse)
+                .transpose()
+                .map_err(wrong("node"))?,
+            worker: wanted
+                .worker
+                .as_deref()
+                .map(WorkerId::parse)
+                .transpose()
+                .map_err(wrong("worker"))?,
         })
     }
 
@@ -436,6 +464,8 @@ impl Filter {
             && same(&self.execution, &row.execution)
             && same(&self.run, &row.run)
             && same(&self.agent, &row.agent)
+            && same(&self.node, &row.node)
+            && same(&self.worker, &row.worker)
     }
 }
 

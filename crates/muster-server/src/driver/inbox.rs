@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use muster_engine::Event;
 use muster_engine::event::Waiter;
+use muster_engine::fleet::FleetEvent;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
@@ -136,6 +137,10 @@ fn weight(event: &Event) -> usize {
             of(&report.outcome) + report.input.as_ref().map_or(0, |input| input.len())
         }
         Event::Registered(registration) => registration.body.len(),
+        Event::Fleet(event) => match &**event {
+            FleetEvent::SpawnAsked(ask) => ask.spec.len(),
+            _ => 0,
+        },
         _ => 0,
     }
 }

@@ -193,9 +193,12 @@ async fn open(
         app,
         link: link.clone(),
         why: "its session was dropped".into(),
+        refused: false,
     };
     let hello = |waiter| FleetEvent::LinkOpened(Box::new(introduction.hello(app, waiter, &link)));
-    let end = match ask(app, hello).await {
+    let answer = ask(app, hello).await;
+    let refused = matches!(&answer, Ok(answer) if !matches!(answer, FleetReply::LinkTaken));
+    let end = match answer {
         Ok(FleetReply::LinkTaken) => {
             app.fleet.links.taken(&link);
             let reply = introduction.registered(app);
@@ -215,7 +218,7 @@ async fn open(
         }
         Err(end) => end,
     };
-    opened.ended(&end);
+    opened.ended(&end, refused);
     end
 }
 
@@ -224,17 +227,23 @@ struct Opened<'a> {
     app: &'a App,
     link: Arc<Link>,
     why: Arc<str>,
+    /// The engine never took it.
+    refused: bool,
 }
 
 impl Opened<'_> {
-    fn ended(mut self, end: &End) {
+    fn ended(mut self, end: &End, refused: bool) {
         self.why = end.why.clone();
+        self.refused = refused;
     }
 }
 
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
         self.app.fleet.links.ended(&self.link, &self.why);
+        if self.refused {
+            return;
+        }
         self.app.driver.tell(wrap(FleetEvent::LinkClosed {
             node: self.link.node.clone(),
             link: self.link.id,

@@ -24,6 +24,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// The largest message of a tunnel.
 const TUNNEL_MESSAGE_MAX: usize = 4 << 20;
 
+/// What a control socket reads at once: there is one for each node, and frames are small.
+const CONTROL_BUFFER: usize = 4 * 1024;
+/// What the other two read at once.
+const BULK_BUFFER: usize = 32 * 1024;
+
 type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
 /// What is said to whoever asks without a handshake.
@@ -47,6 +52,7 @@ async fn control(
     let node = door::node_of(&app, &headers)?;
     let url: Arc<str> = door::plane_url(&app, &headers).into();
     let handshake = upgrade(handshake)?
+        .read_buffer_size(CONTROL_BUFFER)
         .max_message_size(session::FRAME_MAX)
         .max_frame_size(session::FRAME_MAX);
     let alive = app.tasks.token();
@@ -78,6 +84,7 @@ async fn tunnel(
         return Err(Problem::not_found("nobody waits for this tunnel"));
     }
     let handshake = upgrade(handshake)?
+        .read_buffer_size(BULK_BUFFER)
         .max_message_size(TUNNEL_MESSAGE_MAX)
         .max_frame_size(TUNNEL_MESSAGE_MAX);
     Ok(handshake.on_upgrade(move |socket| async move {
@@ -98,6 +105,7 @@ async fn terminal(
 ) -> Result<Response, Problem> {
     let node = door::node_of(&app, &headers)?;
     let handshake = upgrade(handshake)?
+        .read_buffer_size(BULK_BUFFER)
         .max_message_size(terminals::FRAME_MAX)
         .max_frame_size(terminals::FRAME_MAX);
     let alive = app.tasks.token();

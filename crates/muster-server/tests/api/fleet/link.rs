@@ -372,6 +372,130 @@ async fn a_missed_beat_sweeps_nobody_and_a_difference_is_told_with_names() {
     );
 }
 
+/// A peer that accepts and never reads: it is sent away within the write bound, and the plane's
+/// memory holds no more than the queue of its link.
+#[tokio::test]
+async fn a_node_that_never_reads_is_sent_away_within_the_write_bound() {
+    let plane = TestPlane::with(quick).await;
+    let node = Enrolled::new(&plane, "deaf", &[], 0).await;
+    let mut wire = node.connect().await;
+    wire.say(&json!({"v": 1, "type": "muster.inventory", "id": "i1", "workers": []}))
+        .await;
+    for seq in 0..3 {
+        wire.say(&beat(seq, 0)).await;
+    }
+    node_is(&plane, "deaf", "online").await;
+    // From here on it beats and reads nothing; what it is sent does not fit between the two.
+    let (mut sink, unread) = futures_util::StreamExt::split(wire.0);
+    let beating = tokio::spawn(async move {
+        for seq in 10.. {
+            let frame = Message::text(beat(seq, 0).to_string());
+            if sink.send(frame).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
+    let large = "x".repeat(120 * 1024);
+    let body = json!({"command": "cat", "args": vec![large; 7], "node": "deaf"});
+    let began = Instant::now();
+    let mut placing = Vec::new();
+    for _ in 0..14 {
+        let (client, body, key) = (plane.client.clone(), body.clone(), plane.key().to_owned());
+        placing.push(tokio::spawn(async move {
+            let headers = [("x-api-key", key.as_str())];
+            client
+                .post_with("/api/v1/fleet/workers", &headers, &body)
+                .await
+                .status
+        }));
+    }
+    let shown = eventually("it is sent away", || async {
+        let shown = plane.client.get("/api/v1/fleet/nodes/deaf").await.json();
+        shown["disconnected"]["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("took nothing"))
+            .then_some(shown)
+    })
+    .await;
+    let took = began.elapsed();
+    assert!(took >= Duration::from_secs(9), "{took:?}");
+    assert_eq!(shown["link"], Value::Null, "{shown}");
+    for placed in placing {
+        let status = placed.await.unwrap();
+        assert!(status != 201 && status != 500, "{status}");
+    }
+    beating.abort();
+    drop(unread);
+}
+
+/// Who does not say who it is within ten seconds is sent away.
+#[tokio::test]
+async fn who_does_not_register_is_sent_away() {
+    let plane = TestPlane::with(quick).await;
+    let node = Enrolled::new(&plane, "mute", &[], 0).await;
+    let mut wire = node.open("/v1/node/ws", &[]).await.unwrap();
+    wire.say(&beat(1, 0)).await;
+    assert_eq!(wire.hear("error").await["code"], "not_registered");
+    let began = Instant::now();
+    let (code, why) = wire.closed().await.unwrap();
+    assert_eq!(code, 1008);
+    assert!(why.contains("node.register"), "{why}");
+    assert!(
+        began.elapsed() >= Duration::from_secs(8),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+/// A plane that stops and comes back: all workers are confirmed again, none is swept, none is
+/// started twice, and what was sealed is opened again.
+#[tokio::test]
+async fn after_a_restart_of_the_plane_all_are_confirmed_and_none_is_swept() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane = TestPlane::sqlite_with(directory.path(), quick).await;
+    let node = Enrolled::new(&plane, "edge-1", &[], 1).await;
+    let daemon = Daemon::start(&node).await;
+    node_is(&plane, "edge-1", "online").await;
+    let workers = "/api/v1/fleet/workers";
+    let body = json!({"command": "cat", "env": {"TOKEN": "canary-7f3"}, "name": "first"});
+    assert_eq!(plane.as_person(workers, &body).await.status, 201);
+    let body =
+        json!({"command": "cat", "env": {"TOKEN": "canary-7f3"}, "name": "second", "queue": true});
+    assert_eq!(plane.as_person(workers, &body).await.status, 202);
+    plane.running.stop().await;
+    for file in std::fs::read_dir(directory.path()).unwrap() {
+        let path = file.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let found = bytes.windows(10).any(|window| window == b"canary-7f3");
+        assert!(!found, "a secret lies open in {}", path.display());
+    }
+    let plane = TestPlane::sqlite_with(directory.path(), quick).await;
+    let shown = plane
+        .client
+        .get(&format!("{workers}?name=first"))
+        .await
+        .json();
+    assert_eq!(shown["count"], 1, "{shown}");
+    assert_ne!(shown["workers"][0]["state"], "exited");
+    let again = Daemon::with(&node.at(&plane), daemon.script.clone()).await;
+    node_is(&plane, "edge-1", "online").await;
+    super::worker_when(&plane, "first", "it is confirmed", |w| {
+        w["state"] == "running"
+    })
+    .await;
+    assert_eq!(again.script.started.lock().len(), 1);
+    // The placement that waits was kept, and its spec is opened once there is room.
+    let release = format!("{workers}/first/release");
+    assert_eq!(plane.as_person(&release, &json!({})).await.status, 200);
+    super::worker_when(&plane, "second", "it is placed", |w| {
+        w["state"] == "running"
+    })
+    .await;
+    let started = again.script.started.lock()[1].clone();
+    assert_eq!(started["spec"]["env"]["TOKEN"], "canary-7f3");
+}
+
 /// What a scrape says of the fleet.
 #[tokio::test]
 async fn the_fleet_is_measured() {
