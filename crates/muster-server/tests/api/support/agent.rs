@@ -101,6 +101,7 @@ impl FakeAgent {
             .route("/_internal/executions/{id}/cancel", post(cancel))
             .route("/webhooks/approval", post(approval))
             .route("/health", get(health))
+            .layer(axum::extract::DefaultBodyLimit::disable())
             .with_state(inner.clone());
         let server = tokio::spawn(serve(listener, router));
         Self {

@@ -18,13 +18,13 @@ use muster_wire::{NodeId, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async_with_config};
 
 use super::TestPlane;
 
@@ -125,7 +125,13 @@ impl Enrolled {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
         let config = WebSocketConfig::default().write_buffer_size(0);
-        let (socket, _) = connect_async_with_config(request, Some(config), true).await?;
+        // Small, so that a node that does not read is soon noticed.
+        let tcp = TcpSocket::new_v4().unwrap();
+        tcp.set_recv_buffer_size(64 * 1024).unwrap();
+        let tcp = tcp.connect(self.address.parse().unwrap()).await?;
+        tcp.set_nodelay(true)?;
+        let tcp = MaybeTlsStream::Plain(tcp);
+        let (socket, _) = client_async_with_config(request, tcp, Some(config)).await?;
         Ok(Wire(socket))
     }
 
