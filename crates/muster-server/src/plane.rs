@@ -175,6 +175,7 @@ fn dispatcher(app: &App) -> Dispatcher {
             crate::approvals::registered_at(&agents.directory, agent, url)
         }),
         sign: Box::new(move |body, now| signs.approvals.signature(body, now)),
+        nodes: crate::fleet::sender(app),
         outside: Connector::new(
             app.webhooks.rules().clone(),
             app.config.agents.dial_timeout.0,
@@ -188,7 +189,6 @@ fn dispatcher(app: &App) -> Dispatcher {
         app.room.clone(),
         ended,
         tellers,
-        crate::fleet::sender(app),
     )
 }
 

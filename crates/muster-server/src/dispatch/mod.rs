@@ -60,8 +60,6 @@ struct Inner {
     /// Whether an execution ended meanwhile: what still waits for its turn is not sent then.
     ended: Box<dyn Fn(&str) -> bool + std::marker::Send + Sync>,
     tellers: told::Tellers,
-    /// Carries what goes to nodes.
-    fleet: FleetSender,
     /// Calls whose connection is not there yet: a cancel takes them back.
     dialling: DashMap<AttemptKey, Arc<Notify>>,
     /// Calls that are wanted back, and may have gone out.
@@ -80,7 +78,6 @@ impl Dispatcher {
         room: BodyRoom,
         ended: impl Fn(&str) -> bool + std::marker::Send + Sync + 'static,
         tellers: told::Tellers,
-        fleet: FleetSender,
     ) -> Self {
         Self(Arc::new(Inner {
             driver,
@@ -96,7 +93,6 @@ impl Dispatcher {
             tasks: TaskTracker::new(),
             ended: Box::new(ended),
             tellers,
-            fleet,
             dialling: DashMap::new(),
             wanted_back: Mutex::default(),
             wanted_back_count: AtomicUsize::new(0),
@@ -134,7 +130,7 @@ impl Dispatcher {
             Send::Seek { key, at } => {
                 self.0.tasks.spawn(async move { this.seek(key, at).await });
             }
-            Send::Fleet(send) => (self.0.fleet)(*send),
+            Send::Fleet(send) => (self.0.tellers.nodes)(*send),
             Send::TakeBack(attempt) => self.wants_back(attempt),
             Send::CloseIdle(key) => self.close_idle(&key),
             Send::CheckLlm { endpoint } => {

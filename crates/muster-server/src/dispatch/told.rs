@@ -30,12 +30,14 @@ type Registered = Box<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 /// The signature of a message, at a moment.
 type Sign = Box<dyn Fn(&[u8], Timestamp) -> Option<String> + Send + Sync>;
 
-/// Whether and how an agent may be told somewhere.
+/// Whether and how an agent may be told somewhere, and the way to nodes.
 pub struct Tellers {
     /// Where an address that this agent registered is called.
     pub registered: Registered,
     /// The signature of a message of ours.
     pub sign: Sign,
+    /// Carries what goes to nodes.
+    pub nodes: super::FleetSender,
     /// Dials what is not registered, by the rules of webhooks.
     pub outside: super::Connector,
 }
