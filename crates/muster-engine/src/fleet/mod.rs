@@ -180,7 +180,6 @@ impl Engine {
         }
     }
 
-    /// Tells a line of the fleet: event, history, log.
     /// Who drives a terminal is told and kept; it changes nothing else.
     fn worker_driven(
         &mut self,
@@ -206,6 +205,7 @@ impl Engine {
         self.fleet_line(now, line, out);
     }
 
+    /// Tells a line of the fleet: event, history, log.
     pub(crate) fn fleet_line(&mut self, now: Timestamp, line: Line, out: &mut Effects) {
         let mut event = EventRow::line(line.kind, now);
         event.node.clone_from(&line.node);
