@@ -114,6 +114,8 @@ struct Host {
     up: bool,
     up_at: Timestamp,
     link: Option<LinkId>,
+    /// Until when nothing gets through to it.
+    cut_until: Timestamp,
     connect_at: Timestamp,
     acknowledged_at: Timestamp,
     beat_at: Timestamp,
@@ -154,6 +156,7 @@ impl Sim {
                     up: true,
                     up_at: world.now,
                     link: None,
+                    cut_until: world.now,
                     connect_at: world.now + dice.millis(3000),
                     acknowledged_at: world.now,
                     beat_at: world.now,
@@ -252,7 +255,8 @@ impl Sim {
         self.links += 1;
         let id = LinkId(self.links);
         let now = self.now();
-        let swallows = !self.calm && self.dice.one_in(12);
+        let cut = now < self.hosts[n].cut_until;
+        let swallows = !self.calm && (cut || self.dice.one_in(12));
         self.wires.insert(
             id,
             Wire {
@@ -615,10 +619,8 @@ impl Sim {
                 }
             }
             72..=79 => {
-                let link = self.hosts[n].link;
-                if let Some(wire) = link.and_then(|id| self.wires.get_mut(&id)) {
-                    wire.swallows = true;
-                }
+                let wait = self.dice.millis(150_000);
+                self.cut_off(n, wait);
             }
             80..=86 => {
                 // The daemon is killed, or upgraded: what it runs goes on.
@@ -641,11 +643,9 @@ impl Sim {
             90..=93 => self.plane_dies(),
             94..=95 => {
                 // Half of the fleet is cut off at once.
+                let wait = self.dice.millis(100_000);
                 for n in 0..self.hosts.len() / 2 + 1 {
-                    let link = self.hosts[n].link;
-                    if let Some(wire) = link.and_then(|id| self.wires.get_mut(&id)) {
-                        wire.swallows = true;
-                    }
+                    self.cut_off(n, wait);
                 }
             }
             96..=97 => {
@@ -660,6 +660,15 @@ impl Sim {
                 self.world.want(&name, wish);
                 self.carry_out();
             }
+        }
+    }
+
+    /// Nothing gets through to a host for a while: sockets stay open, and swallow.
+    fn cut_off(&mut self, n: usize, wait: Duration) {
+        self.hosts[n].cut_until = self.now() + wait;
+        let link = self.hosts[n].link;
+        if let Some(wire) = link.and_then(|id| self.wires.get_mut(&id)) {
+            wire.swallows = true;
         }
     }
 
