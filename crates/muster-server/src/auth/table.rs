@@ -59,10 +59,10 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/queues", Read),
     rule("GET", "/api/v1/llm-circuits", Read),
     rule("GET", "/api/v1/queues/{agent}", Read),
-    // Nodes, with their own tokens: the handlers ask for them.
-    rule("GET", "/v1/node/ws", Nothing),
-    rule("GET", "/v1/node/tunnel/ws", Nothing),
-    rule("GET", "/v1/node/terminal/ws", Nothing),
+    // Nodes, with their own tokens.
+    rule("GET", "/v1/node/ws", Need::Node),
+    rule("GET", "/v1/node/tunnel/ws", Need::Node),
+    rule("GET", "/v1/node/terminal/ws", Need::Node),
     // The fleet.
     rule("GET", "/api/v1/fleet", Read),
     rule("GET", "/api/v1/fleet/drift", Read),
