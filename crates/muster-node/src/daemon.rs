@@ -188,6 +188,7 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let state = StateDir::open(&settings.state)?;
     let identity = identify(&settings).await?;
+    let settings = settings.or_as_enrolled(&identity);
     let plane = settings.plane.as_deref().unwrap_or(&identity.plane);
     let address = crate::address::PlaneAddress::parse(plane)?;
     let dialer = Dialer::new(address, settings.ca.as_deref()).map_err(|error| RunError::Io {
@@ -285,6 +286,19 @@ pub async fn run(
         "the daemon has stopped"
     );
     Ok(())
+}
+
+impl DaemonSettings {
+    /// What was agreed at enrolment holds where nothing else is said here.
+    fn or_as_enrolled(mut self, identity: &Identity) -> Self {
+        if self.labels.is_empty() {
+            self.labels.clone_from(&identity.labels);
+        }
+        if self.supervision.workers_max == 0 {
+            self.supervision.workers_max = identity.max_workers;
+        }
+        self
+    }
 }
 
 /// The identity of the state directory; made from an enrolment token where there is none.

@@ -74,6 +74,10 @@ struct Enrolled {
     node_id: String,
     name: String,
     token: String,
+    #[serde(default)]
+    labels: Vec<String>,
+    #[serde(default)]
+    max_workers: u32,
 }
 
 /// Hands in a token and writes the identity. A state directory of another plane is refused
@@ -117,6 +121,8 @@ pub async fn enroll(
         node_id: enrolled.node_id,
         name: enrolled.name,
         token: enrolled.token,
+        labels: enrolled.labels,
+        max_workers: enrolled.max_workers,
     };
     identity.write(state, force)?;
     Ok(identity)

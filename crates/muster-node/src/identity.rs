@@ -25,6 +25,12 @@ pub struct Identity {
     pub name: String,
     /// Proves that it is this node.
     pub token: String,
+    /// The labels it was enrolled with; they hold where it is started without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// How many workers it was enrolled for, likewise; 0 is without bound.
+    #[serde(default)]
+    pub max_workers: u32,
 }
 
 impl fmt::Debug for Identity {
@@ -154,6 +160,8 @@ mod tests {
             node_id: node_id.into(),
             name: "mini".into(),
             token: "nt_canary".into(),
+            labels: Vec::new(),
+            max_workers: 0,
         }
     }
 

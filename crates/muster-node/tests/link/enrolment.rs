@@ -75,7 +75,7 @@ fn enrolment() -> Enrolment {
     }
 }
 
-const ENROLLED: &str = r#"{"node_id":"node_1","name":"mini","token":"nt_canary","later":true}"#;
+const ENROLLED: &str = r#"{"node_id":"node_1","name":"mini","token":"nt_canary","labels":["gpu","eu"],"max_workers":2,"later":true}"#;
 
 async fn a_token_is_handed_in_and_the_identity_kept() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -96,6 +96,11 @@ async fn a_token_is_handed_in_and_the_identity_kept() {
     assert_eq!(
         (identity.node_id.as_str(), identity.plane.as_str()),
         ("node_1", address.as_str())
+    );
+    // What the plane agreed to, not what was asked for.
+    assert_eq!(
+        (&*identity.labels, identity.max_workers),
+        (&["gpu".to_owned(), "eu".to_owned()][..], 2)
     );
     let mode = std::fs::metadata(Identity::path_in(&state))
         .expect("a file")

@@ -99,6 +99,8 @@ async fn a_deep_state_directory_has_a_socket_too() {
         node_id: NODE.into(),
         name: "mini".into(),
         token: crate::support::daemon::TOKEN.into(),
+        labels: Vec::new(),
+        max_workers: 0,
     };
     identity.write(&state, false).expect("an identity");
     let settings = muster_node::DaemonSettings {

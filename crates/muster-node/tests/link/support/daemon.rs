@@ -76,6 +76,8 @@ impl Daemon {
             node_id: NODE.into(),
             name: "mini".into(),
             token: TOKEN.into(),
+            labels: Vec::new(),
+            max_workers: 0,
         };
         identity.write(&settings.state, false).expect("an identity");
         let mut daemon = Self {
