@@ -402,11 +402,10 @@ async fn tunnel(node: Enrolled, id: String, local: TcpStream) {
                 Message::Binary(bytes) if bytes.is_empty() => {
                     let _ = write.shutdown().await;
                 }
-                Message::Binary(bytes) => {
-                    if write.write_all(&bytes).await.is_err() {
-                        return;
-                    }
-                }
+                Message::Binary(bytes) => match write.write_all(&bytes).await {
+                    Ok(()) => {}
+                    Err(_) => return,
+                },
                 Message::Close(_) => return,
                 _ => {}
             }
