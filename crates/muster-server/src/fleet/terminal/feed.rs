@@ -120,6 +120,16 @@ impl Feed {
         if queue.others >= OTHERS_MAX && !last {
             return;
         }
+        if last && queue.dropped > 0 {
+            // No output follows that could tell of it.
+            let dropped = std::mem::take(&mut queue.dropped);
+            let offset = queue.expected.unwrap_or_default();
+            queue.items.push_back(Item::Output {
+                chunk: String::new(),
+                offset,
+                dropped,
+            });
+        }
         queue.others += 1;
         queue.items.push_back(item);
         self.more.notify_one();

@@ -375,6 +375,7 @@ async fn a_slow_viewer_loses_output_never_control_and_holds_up_nobody() {
         }
     }
     assert!(got < offset, "{got} of {offset}");
+    assert_eq!(got + dropped, offset, "what was lost is counted");
     eprintln!(
         "{offset} bytes twice in {took:?}: quick read {read}, slow {got}, told of {dropped} dropped"
     );
