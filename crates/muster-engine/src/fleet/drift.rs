@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use muster_wire::{NodeId, Timestamp, WorkerId};
 
-use super::Line;
 use super::effect::DriftView;
 use super::event::Beat;
 use super::node::Node;
+use super::{FleetSend, Line, send};
 use crate::effect::Effects;
 use crate::engine::Engine;
 use crate::row::EventKind;
@@ -99,6 +99,15 @@ impl Engine {
             return self.drift_over(now, id, out);
         }
         node.drift.beats = node.drift.beats.saturating_add(1);
+        if beat.digest.is_some() {
+            // A digest names nobody: whoever is asked tells its workers anew, so that the names
+            // need not wait for the next inventory.
+            let ask = FleetSend::Ask {
+                node: id.clone(),
+                link: beat.link,
+            };
+            send(ask, out);
+        }
         if node.drift.beats >= LASTS {
             self.raise_drift(now, id, out);
         }

@@ -336,7 +336,12 @@ impl Sim {
                     self.host_kills(n, &WorkerId::trusted(id), 143, false);
                 }
             }
-            Down::Ask => self.say(n, Up::Reply),
+            Down::Ask => {
+                self.say(n, Up::Reply);
+                let runs = self.hosts[n].runs.iter();
+                let reports = runs.map(|(id, p)| Self::report(id, p)).collect();
+                self.say(n, Up::Inventory(reports));
+            }
             Down::Start(id, mode) => {
                 let answer = self.host_starts(n, &id, mode);
                 self.say(n, Up::Started(id, answer));

@@ -316,7 +316,15 @@ impl Session<'_> {
                 self.node.actions.invoke(invocation_id, &action, input);
                 Ok(())
             }
-            PlaneFrame::Ask { id } => self.send(&NodeFrame::Reply { id }),
+            PlaneFrame::Ask { id } => {
+                self.send(&NodeFrame::Reply { id })?;
+                // Who asks is unsure of us: it is told what runs here, too.
+                if self.inventoried {
+                    self.inventory_at = Some(Instant::now());
+                    self.inventory_if_due(Instant::now())?;
+                }
+                Ok(())
+            }
             PlaneFrame::TunnelOpen { tunnel_id, port } => {
                 self.node.tunnels.open(self.node, tunnel_id, port);
                 Ok(())

@@ -313,7 +313,7 @@ pub enum PlaneFrame {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_name: Option<String>,
     },
-    /// Are you there? Answered by [`NodeFrame::Reply`].
+    /// Are you there, and with whom? Answered by [`NodeFrame::Reply`], and an inventory follows.
     #[serde(rename = "muster.ask")]
     Ask {
         /// To be named in the reply.
