@@ -81,6 +81,12 @@ pub(crate) fn fault(answer: &Answer) -> Option<String> {
     if body["jsonrpc"] == "2.0" {
         body = body["error"]["data"].take();
     }
+    // The surface for Relay brokers has the word and the sentence in an envelope of its own.
+    if body["ok"] == Value::Bool(false) {
+        let text = |name: &str| body["error"][name].as_str().is_some_and(|t| !t.is_empty());
+        let is_fine = text("code") && text("message") && body["error"]["code"] != "internal_error";
+        return (!is_fine).then(|| format!("{status} {body}"));
+    }
     let known = |word: &str| Category::ALL.iter().any(|category| category.word() == word);
     let text = |name: &str| body[name].as_str().filter(|text| !text.is_empty());
     match (text("error"), text("error_category"), text("message")) {

@@ -43,10 +43,12 @@ impl Answer {
             .unwrap_or_else(|e| panic!("{e}: {} {}", self.status, self.text()))
     }
 
-    /// The word of an error.
+    /// The word of an error, in the plane's own shape or in the envelope for Relay brokers.
     pub(crate) fn category(&self) -> String {
-        self.json()["error_category"]
+        let body = self.json();
+        body["error_category"]
             .as_str()
+            .or_else(|| body["error"]["code"].as_str())
             .unwrap_or("")
             .to_owned()
     }
