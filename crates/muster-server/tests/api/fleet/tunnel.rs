@@ -6,7 +6,7 @@ use std::time::Duration;
 use muster_server::config::{Size, Span};
 use serde_json::{Value, json};
 
-use super::{node_is, quick};
+use super::{node_is, quick, worker_when};
 use crate::support::{Daemon, Enrolled, FakeAgent, TestPlane, eventually};
 
 /// Places a worker and lets an agent that listens here register with its key.
@@ -171,11 +171,11 @@ async fn a_worker_that_exits_takes_its_agent_down_at_once() {
                      "name": "w", "restarts": 0, "exit": {"code": 3, "output": "boom"}}),
         )
         .unwrap();
-    let refused = eventually("it is down", || async {
-        let answer = plane.call("gone.echo", json!({})).await;
-        (answer.status == 503).then_some(answer)
+    worker_when(&plane, &worker, "its exit is known", |shown| {
+        shown["state"] == "exited"
     })
     .await;
+    let refused = plane.call("gone.echo", json!({})).await;
     refused.is_problem(503, "node_unavailable");
     assert_eq!(agent.seen().len(), 1);
 }
