@@ -5,6 +5,7 @@ mod counts;
 mod node;
 pub(crate) mod part;
 mod python;
+mod system;
 
 use std::time::Instant;
 
@@ -181,7 +182,7 @@ fn peers(filter: Option<&str>, debug: bool) -> Vec<Row> {
         Ok(python) => python,
         Err(error) => return vec![built, cannot_run(&format!("{error:#}"))],
     };
-    if let Err(error) = node::prepare(&root()) {
+    if let Err(error) = node::prepare(&root()).and_then(|()| system::networks()) {
         return vec![built, cannot_run(&format!("{error:#}"))];
     }
     let profile = if debug { "debug" } else { "release" };

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 
 use super::part::Part;
+use super::system;
 use crate::say;
 
 /// Where packages are named, and where they are installed. The client's program looks for its
@@ -79,15 +80,7 @@ fn install_node() -> anyhow::Result<()> {
     if node_is_there() {
         return Ok(());
     }
-    let apt = Path::new("apt-get");
-    if Part::program(apt).arg("--version").quiet() {
-        say::step("installing the system packages nodejs and npm");
-        Part::program(apt).arg("update").quiet();
-        Part::program(apt)
-            .args(["install", "--yes", "nodejs", "npm"])
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stream(&mut |_| {})?;
-    }
+    system::install(&["nodejs", "npm"])?;
     ensure!(
         node_is_there(),
         "the npm packages of the peer tests need Node 18 or newer with npm; install them"

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 
 use super::part::Part;
+use super::system;
 use crate::say;
 
 /// The interpreter of an environment that has what `tests/peers/requirements.txt` names.
@@ -62,17 +63,7 @@ fn make(home: &Path, python: &Path) -> anyhow::Result<()> {
         say::note("made a Python environment in .test/venv");
         return Ok(());
     }
-    let apt = Path::new("apt-get");
-    if Part::program(apt).arg("--version").quiet() {
-        let packages = ["python3", "python3-venv"];
-        say::step("installing the system packages python3 and python3-venv");
-        Part::program(apt).arg("update").quiet();
-        Part::program(apt)
-            .args(["install", "--yes"])
-            .args(packages)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stream(&mut |_| {})?;
-    }
+    system::install(&["python3", "python3-venv"])?;
     ensure!(
         venv.stream(&mut |_| {})? && has_pip(),
         "python3 -m venv does not work here; install Python 3.10 or newer with its venv module"
