@@ -28,6 +28,15 @@ pub fn mint(noun: &str) -> String {
     out
 }
 
+/// The noun of an id as [`mint`] makes them; `None` when it is of another form. That it is well
+/// formed does not say that it was minted here.
+pub fn minted_noun(text: &str) -> Option<&str> {
+    let (noun, value) = text.split_once('_')?;
+    let is_noun = !noun.is_empty() && noun.bytes().all(|b| b.is_ascii_lowercase());
+    let is_value = value.len() == 26 && value.bytes().all(|b| CROCKFORD.contains(&b));
+    (is_noun && is_value).then_some(noun)
+}
+
 /// Why a string is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdError {

@@ -107,6 +107,8 @@ pub enum FleetReply {
     UnknownNode,
     /// No such worker.
     UnknownWorker,
+    /// Several living workers have that name: only an id says which one is meant.
+    AmbiguousWorker(Vec<WorkerId>),
     /// It does not go with the state things are in.
     Conflict(String),
     /// A node, as it is now.
@@ -294,7 +296,8 @@ pub enum FleetQuestion {
         /// Ended ones too.
         ended: bool,
     },
-    /// One worker, by id, or by name where only one living one has it.
+    /// One worker: by an id as ours are formed, by the name of a living one, by any other id, by
+    /// the name of one that ended lately.
     Worker(Arc<str>),
     /// The fleet in numbers.
     Summary,

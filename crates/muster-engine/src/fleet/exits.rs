@@ -1,8 +1,11 @@
 //! Exits of processes and other news of single workers: taken once, whatever comes twice or late.
 //! The number of restarts tells which process it is about.
 
+use std::sync::Arc;
+
 use muster_wire::fleet::frame::WorkerReport;
 use muster_wire::fleet::{ExitHow, ExitReport, NodeKind, RestartPolicy, WorkerState};
+use muster_wire::id::minted_noun;
 use muster_wire::{NodeId, Timestamp, WorkerId};
 
 use super::event::LinkId;
@@ -14,6 +17,9 @@ use crate::engine::Engine;
 use crate::event::Waiter;
 use crate::liveness::seconds;
 use crate::row::Payload;
+
+/// The longest name of a worker, in characters.
+const NAME_MAX: usize = 128;
 
 /// An exit as a node tells it.
 pub(crate) struct Exited {
@@ -31,6 +37,12 @@ pub(crate) fn how(exit: &ExitReport) -> String {
         (None, None, Some(reason)) => format!("no exit code: {reason}"),
         (None, None, None) => "no exit code".into(),
     }
+}
+
+/// A name as a node told it, without what would steer a terminal, and not without end.
+pub(crate) fn shown_name(told: &str) -> Arc<str> {
+    let fine = told.trim().chars().filter(|c| !c.is_control());
+    fine.take(NAME_MAX).collect::<String>().into()
 }
 
 impl Engine {
@@ -143,6 +155,10 @@ impl Engine {
         let Some(held) = self.fleet.nodes.get(node) else {
             return false;
         };
+        // A daemon keeps the ids that were minted here; a broker's are checked where they are read.
+        if held.row.kind == NodeKind::Daemon && minted_noun(id.as_str()) != Some("wrk") {
+            return false;
+        }
         if self.fleet.living() >= self.limits.fleet.workers_max as usize {
             return false;
         }
@@ -150,10 +166,13 @@ impl Engine {
             NodeKind::Relay => Some(muster_wire::fleet::WorkerIo::Pty),
             NodeKind::Daemon => None,
         };
-        let name = if name.is_empty() { id.as_str() } else { name };
+        let name = match shown_name(name) {
+            name if name.is_empty() => id.as_str().into(),
+            name => name,
+        };
         let row = WorkerRow {
             id: id.clone(),
-            name: name.into(),
+            name,
             node: Some(node.clone()),
             target: Target::default(),
             spec: Payload::default(),

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use muster_wire::fleet::frame::{InventoryAnswer, ItemVerdict, WorkerReport};
 use muster_wire::fleet::{ExitHow, ExitReport, NodeKind, WorkerState};
+use muster_wire::id::ID_BYTES_MAX;
 use muster_wire::{NodeId, Timestamp, WorkerId};
 
 use super::event::Inventory;
+use super::exits::shown_name;
 use super::row::Wished;
 use super::{FleetReply, FleetSend, reply, send};
 use crate::effect::Effects;
@@ -16,6 +18,8 @@ use crate::engine::Engine;
 
 /// Inventories in a row that must omit a worker before it has ended.
 const OMITTED_ENDS: u32 = 2;
+/// The verdict of what is not taken over: of another node, of no id of ours, one too many.
+const REFUSED: &str = "refused";
 
 impl Engine {
     pub(crate) fn inventory_told(
@@ -32,16 +36,17 @@ impl Engine {
         let mut verdicts = Vec::with_capacity(inventory.workers.len());
         let mut named: BTreeMap<WorkerId, Arc<str>> = BTreeMap::new();
         for report in &inventory.workers {
-            let Ok(worker) = WorkerId::parse(&report.worker_id) else {
-                continue;
+            let verdict = match WorkerId::parse(&report.worker_id) {
+                Ok(worker) => {
+                    named.insert(worker.clone(), shown_name(&report.name));
+                    self.worker_told(now, &id, &worker, report, out)
+                }
+                Err(_) => REFUSED,
             };
-            named.insert(worker.clone(), report.name.as_str().into());
-            if let Some(verdict) = self.worker_told(now, &id, &worker, report, out) {
-                verdicts.push(ItemVerdict {
-                    worker_id: report.worker_id.clone(),
-                    verdict: verdict.into(),
-                });
-            }
+            verdicts.push(ItemVerdict {
+                worker_id: report.worker_id.chars().take(ID_BYTES_MAX).collect(),
+                verdict: verdict.into(),
+            });
         }
         if let Some(node) = self.fleet.nodes.get_mut(&id) {
             node.row.inventory = Some((now, count));
@@ -59,8 +64,7 @@ impl Engine {
         self.settle_node(now, &id, out);
     }
 
-    /// A node says that it has a worker. What the plane thinks of that; `None` is nothing,
-    /// because the worker is none of this node's.
+    /// A node says that it has a worker: what the plane thinks of that.
     pub(crate) fn worker_told(
         &mut self,
         now: Timestamp,
@@ -68,16 +72,16 @@ impl Engine {
         id: &WorkerId,
         report: &WorkerReport,
         out: &mut Effects,
-    ) -> Option<&'static str> {
+    ) -> &'static str {
         let known = self.fleet.workers.contains_key(id);
         if !known && !self.adopt(now, node, id, &report.name, out) {
-            return None;
+            return REFUSED;
         }
-        let worker = self.fleet.workers.get(id)?;
-        // A node's frames can touch only its own workers.
-        if worker.row.node.as_ref() != Some(node) {
-            return None;
-        }
+        let worker = match self.fleet.workers.get(id) {
+            // A node's frames can touch only its own workers.
+            Some(worker) if worker.row.node.as_ref() == Some(node) => worker,
+            _ => return REFUSED,
+        };
         let ends = worker.row.release.is_some()
             || matches!(
                 worker.row.ended,
@@ -89,10 +93,10 @@ impl Engine {
         let name = worker.row.name.clone();
         self.confirm_worker(now, id, report, out);
         if !ends {
-            return Some(if known { "confirmed" } else { "adopted" });
+            return if known { "confirmed" } else { "adopted" };
         }
-        let held = self.fleet.nodes.get(node)?;
-        if held.row.kind == NodeKind::Relay
+        if let Some(held) = self.fleet.nodes.get(node)
+            && held.row.kind == NodeKind::Relay
             && let Some(link) = &held.link
         {
             // The broker reads no verdicts.
@@ -105,7 +109,7 @@ impl Engine {
             };
             send(release, out);
         }
-        Some("release")
+        "release"
     }
 
     /// Its node has it: what is known of it is as the node says. One whose end was concluded

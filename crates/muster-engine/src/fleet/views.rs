@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use muster_wire::Timestamp;
 use muster_wire::fleet::{NodeKind, NodeState, WorkerState};
+use muster_wire::id::minted_noun;
 use muster_wire::{NodeId, WorkerId};
 
 use super::effect::{Fact, FleetQuestion, FleetReply, Known, NodeView, WorkerView};
@@ -60,11 +61,11 @@ impl Engine {
                 });
                 FleetReply::Workers(views)
             }
-            FleetQuestion::Worker(name) => self
-                .find_worker(name)
-                .map_or(FleetReply::UnknownWorker, |worker| {
-                    FleetReply::Worker(Box::new(self.view_of(now, worker)))
-                }),
+            FleetQuestion::Worker(name) => match self.find_worker(name) {
+                Ok(Some(worker)) => FleetReply::Worker(Box::new(self.view_of(now, worker))),
+                Ok(None) => FleetReply::UnknownWorker,
+                Err(several) => FleetReply::AmbiguousWorker(several),
+            },
             FleetQuestion::Summary => FleetReply::Summary(Box::new(self.fleet_summary(now))),
             FleetQuestion::Drift => {
                 let ids = self.fleet.nodes.keys();
@@ -75,15 +76,30 @@ impl Engine {
         }
     }
 
-    /// A worker by its id; by its name where only one living one has it.
-    fn find_worker(&self, name: &str) -> Option<&Worker> {
-        if let Some(worker) = self.fleet.workers.get(name) {
-            return Some(worker);
+    /// A worker by what somebody called it. A node chooses the ids and names of what it tells, so
+    /// nothing that it tells may stand before a living worker's name, except an id of our form.
+    ///
+    /// # Errors
+    /// The ids, where several living ones have that name.
+    fn find_worker(&self, name: &str) -> Result<Option<&Worker>, Vec<WorkerId>> {
+        let by_id = self.fleet.workers.get(name).map(|worker| &**worker);
+        if by_id.is_some() && minted_noun(name).is_some() {
+            return Ok(by_id);
         }
         let held = self.fleet.workers.values().map(|worker| &**worker);
-        let mut living = held.filter(|worker| worker.lives() && *worker.row.name == *name);
-        let first = living.next()?;
-        living.next().is_none().then_some(first)
+        let (living, ended): (Vec<&Worker>, Vec<&Worker>) = held
+            .filter(|worker| *worker.row.name == *name)
+            .partition(|worker| worker.lives());
+        if let [only] = living.as_slice() {
+            return Ok(Some(only));
+        }
+        if !living.is_empty() {
+            let mut ids: Vec<WorkerId> = living.iter().map(|w| w.row.id.clone()).collect();
+            ids.sort_unstable();
+            return Err(ids);
+        }
+        let last = || ended.into_iter().max_by_key(|worker| worker.row.ended);
+        Ok(by_id.or_else(last))
     }
 
     /// The state of a worker, since when: computed from its row and from what is known of its

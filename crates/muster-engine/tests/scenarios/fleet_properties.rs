@@ -14,7 +14,7 @@ use muster_wire::fleet::*;
 use muster_wire::{NodeId, WorkerId};
 use proptest::prelude::*;
 
-use crate::machine::code;
+use crate::machine::{code, minted};
 use crate::world::{SECOND, World};
 
 const NODES: usize = 3;
@@ -287,7 +287,7 @@ impl Play {
                     .map(|(_, worker)| self.report(worker, state, restarts))
                     .collect();
                 if have.is_multiple_of(7) {
-                    let theirs = WorkerId::trusted(format!("theirs_{}", have % 3));
+                    let theirs = minted(900 + u64::from(have % 3));
                     workers.push(self.report(&theirs, state, restarts));
                 }
                 FleetEvent::Inventory(Box::new(Inventory {

@@ -8,7 +8,7 @@ use muster_engine::row::EventKind;
 use muster_wire::fleet::*;
 use muster_wire::{NodeId, WorkerId};
 
-use crate::machine::{Machine, code};
+use crate::machine::{Machine, code, minted};
 use crate::world::{SECOND, World};
 
 fn world() -> World {
@@ -240,9 +240,15 @@ fn there_is_a_bound_on_nodes_and_on_workers() {
     ));
     let refusal = world.spawn_refused(|_| {});
     assert_eq!(refusal.category, muster_wire::Category::FleetCapacity);
-    machine.runs.insert(WorkerId::trusted("wrk_one_more"));
+    machine.runs.insert(minted(900));
     let answer = machine.inventory(&mut world);
-    assert_eq!(answer.verdicts.len(), 2, "nothing is said about one more");
+    let refused = |v: &&muster_wire::fleet::frame::ItemVerdict| v.verdict == "refused";
+    assert_eq!(answer.verdicts.len(), 3);
+    assert_eq!(
+        answer.verdicts.iter().filter(refused).count(),
+        1,
+        "one more"
+    );
 }
 
 #[test]

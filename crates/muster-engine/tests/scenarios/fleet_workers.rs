@@ -9,7 +9,7 @@ use muster_engine::row::EventKind;
 use muster_wire::WorkerId;
 use muster_wire::fleet::*;
 
-use crate::machine::{BEAT, Machine, code};
+use crate::machine::{BEAT, Machine, code, minted};
 use crate::world::{SECOND, World};
 
 fn world() -> World {
@@ -128,8 +128,8 @@ fn two_omissions_count_only_in_a_row_and_within_one_epoch() {
 fn what_is_unknown_here_is_adopted_and_lists_like_any_other() {
     let mut world = world();
     let mut machine = Machine::online(&mut world, "a");
-    machine.runs.insert(WorkerId::trusted("wrk_theirs"));
-    let mut reports = vec![machine.report(&WorkerId::trusted("wrk_theirs"))];
+    machine.runs.insert(minted(900));
+    let mut reports = vec![machine.report(&minted(900))];
     reports.push(muster_wire::fleet::frame::WorkerReport {
         worker_id: "no id at all".into(),
         ..reports[0].clone()
@@ -137,7 +137,7 @@ fn what_is_unknown_here_is_adopted_and_lists_like_any_other() {
     let answer = machine.inventory_of(&mut world, reports);
     assert_eq!(answer.verdicts.len(), 1, "one bad item harms nothing");
     assert_eq!(answer.verdicts[0].verdict, "adopted");
-    let view = world.worker(&WorkerId::trusted("wrk_theirs"));
+    let view = world.worker(&minted(900));
     assert!(view.row.adopted);
     assert_eq!(view.state, WorkerState::Running);
     assert_eq!(world.node("a").workers.value, Some(1));
@@ -202,7 +202,7 @@ fn the_number_of_restarts_tells_which_process_exited() {
 fn an_exit_of_one_that_nobody_knows_is_kept_and_acknowledged() {
     let mut world = world();
     let mut machine = Machine::online(&mut world, "a");
-    let id = WorkerId::trusted("wrk_unheard_of");
+    let id = minted(901);
     let reply = machine.exits(&mut world, &id, 0, code(5), None);
     assert!(matches!(reply, FleetReply::Taken));
     let view = world.worker(&id);
@@ -233,7 +233,7 @@ fn a_node_can_touch_only_its_own_workers() {
     let before = world.worker(&id).row;
     theirs.runs.insert(id.clone());
     let answer = theirs.inventory(&mut world);
-    assert!(answer.verdicts.is_empty(), "nothing is said about it");
+    assert_eq!(answer.verdicts[0].verdict, "refused");
     theirs.exits(&mut world, &id, 0, code(0), None);
     world.fleet(FleetEvent::StartAnswered {
         node: theirs.id.clone(),
@@ -482,4 +482,87 @@ fn an_inventory_over_a_superseded_link_is_answered_and_changes_nothing() {
     assert_eq!(world.node("a").late_frames, 3);
     let id = machine.runs.first().unwrap();
     assert_eq!(world.worker(id).state, WorkerState::Running);
+}
+
+/// What a node makes up is not taken over, and stands before nobody's name.
+#[test]
+fn a_node_cannot_take_a_name_by_an_id_that_it_made_up() {
+    let mut world = world();
+    let mut good = Machine::online(&mut world, "good");
+    let mut bad = Machine::online(&mut world, "bad");
+    let (_, id) = world.spawn(|ask| {
+        ask.worker = minted(1);
+        ask.name = "coder-1".into();
+        ask.target.node = Some("good".into());
+    });
+    good.start(&mut world, &minted(1));
+    let _ = id;
+    let coder = |world: &mut World| match world.ask_fleet(FleetQuestion::Worker("coder-1".into())) {
+        FleetReply::Worker(view) => view.row.id.clone(),
+        other => panic!("not found: {other:?}"),
+    };
+    assert_eq!(coder(&mut world), minted(1));
+    for made_up in [
+        "coder-1",
+        "x",
+        "node_good",
+        "wrk_1",
+        "agent_00000000000000000000000001",
+    ] {
+        let made_up = WorkerId::trusted(made_up);
+        bad.runs = [made_up.clone()].into();
+        let answer = bad.inventory(&mut world);
+        assert_eq!(answer.verdicts[0].verdict, "refused", "{made_up}");
+        bad.exits(&mut world, &made_up, 0, code(1), None);
+        assert!(!world.rows.workers.contains_key(&made_up), "{made_up}");
+        assert_eq!(coder(&mut world), minted(1), "after {made_up}");
+    }
+    // Not by the id of another node's worker either.
+    bad.runs = [minted(1)].into();
+    assert_eq!(bad.inventory(&mut world).verdicts[0].verdict, "refused");
+    assert_eq!(world.worker(&minted(1)).row.node, Some(good.id.clone()));
+    // What is no id at all has its verdict, too.
+    let mut report = bad.report(&minted(1));
+    report.worker_id = "a\u{1b}b".repeat(9_000);
+    report.name = "\u{1b}]52;x".into();
+    let answer = bad.inventory_of(&mut world, vec![report]);
+    assert_eq!(answer.verdicts[0].verdict, "refused");
+    assert!(answer.verdicts[0].worker_id.len() <= 128);
+}
+
+/// A broker's ids are of its own; an ended record or one of another shape hides no living name.
+#[test]
+fn an_adopted_or_ended_record_hides_no_living_workers_name() {
+    let mut world = world();
+    let mut good = Machine::online(&mut world, "good");
+    let mut broker = Machine::enrolled_as(&mut world, "broker", NodeKind::Relay);
+    broker.connect(&mut world);
+    let taken = WorkerId::trusted("coder-1");
+    broker.runs.insert(taken.clone());
+    broker.inventory(&mut world);
+    broker.exits(&mut world, &taken, 0, code(0), None);
+    let (_, id) = world.spawn(|ask| {
+        ask.worker = minted(1);
+        ask.name = "coder-1".into();
+        ask.target.node = Some("good".into());
+    });
+    good.start(&mut world, &id);
+    let asked = FleetQuestion::Worker("coder-1".into());
+    match world.ask_fleet(asked.clone()) {
+        FleetReply::Worker(view) => assert_eq!(view.row.id, minted(1)),
+        other => panic!("{other:?}"),
+    }
+    let mut report = good.report(&minted(2));
+    report.name = "coder-1".into();
+    good.inventory_of(&mut world, vec![good.report(&minted(1)), report]);
+    match world.ask_fleet(asked.clone()) {
+        FleetReply::AmbiguousWorker(ids) => assert_eq!(ids, [minted(1), minted(2)]),
+        other => panic!("{other:?}"),
+    }
+    good.exits(&mut world, &minted(1), 0, code(0), None);
+    good.exits(&mut world, &minted(2), 0, code(0), None);
+    match world.ask_fleet(asked) {
+        FleetReply::Worker(view) => assert!(view.row.ended.is_some()),
+        other => panic!("{other:?}"),
+    }
 }

@@ -251,6 +251,11 @@ impl Machine {
     }
 }
 
+/// An id as the plane mints them.
+pub(crate) fn minted(n: u64) -> WorkerId {
+    WorkerId::trusted(format!("wrk_{n:026}"))
+}
+
 pub(crate) fn code(code: i32) -> ExitReport {
     ExitReport {
         code: Some(code),

@@ -390,7 +390,8 @@ pub struct ReleaseInput {
 pub struct ItemVerdict {
     /// Which.
     pub worker_id: String,
-    /// `confirmed`, `adopted` or `release`: then the node stops it.
+    /// `confirmed`, `adopted`, `refused` (it is not taken over: not this node's, no id of the
+    /// plane's, or one too many), or `release`: then the node stops it.
     pub verdict: String,
 }
 

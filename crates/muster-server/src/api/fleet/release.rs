@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use muster_engine::fleet::{FleetEvent, FleetReply};
 use muster_wire::WorkerId;
+use muster_wire::id::minted_noun;
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -69,7 +70,7 @@ pub(crate) async fn release(
     let reason = reason(asked.reason)?;
     let id = match WorkerId::parse(&worker) {
         // An id is found by the engine itself, in the store if need be.
-        Ok(id) if worker.starts_with("wrk_") => id,
+        Ok(id) if minted_noun(&worker).is_some() => id,
         _ => find(&app, &worker).await?.id().clone(),
     };
     let (by, object, detail) = (caller.principal.clone(), id.clone(), reason.clone());

@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::nodes::{self, Before, page_of_history, words};
-use super::{ask, conflict, no_worker, show, unexpected};
+use super::{ask, conflict, no_worker, short, show, unexpected};
 use crate::api::body::{PathText, Query};
 use crate::api::paging;
 use crate::api::problem::Problem;
@@ -205,11 +205,24 @@ impl Found {
     }
 }
 
+/// Several living workers have the name: the answer has their ids.
+fn ambiguous(name: &str, ids: &[WorkerId]) -> Problem {
+    let first: Vec<&str> = ids.iter().take(5).map(WorkerId::as_str).collect();
+    let more = if ids.len() > 5 { ", …" } else { "" };
+    let problem = conflict(format!(
+        "{} living workers are called {:?}; say which by its id: {}{more}",
+        ids.len(),
+        short(name),
+        first.join(", ")
+    ));
+    problem.details(json!({"workers": ids}))
+}
+
 pub(super) async fn find(app: &App, worker: &str) -> Result<Found, Problem> {
     match ask(app, FleetQuestion::Worker(worker.into())).await? {
         FleetReply::Worker(view) => return Ok(Found::Held(view)),
         FleetReply::UnknownWorker => {}
-        FleetReply::Conflict(message) => return Err(conflict(message)),
+        FleetReply::AmbiguousWorker(ids) => return Err(ambiguous(worker, &ids)),
         _ => return Err(unexpected("a question about a worker")),
     }
     let Ok(id) = WorkerId::parse(worker) else {

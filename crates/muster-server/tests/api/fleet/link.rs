@@ -69,7 +69,7 @@ async fn a_registration_is_answered_with_every_capability_and_the_beat() {
     assert_eq!(wire.hear("reply").await["id"], "b1");
     wire.say(
         &json!({"v": 1, "type": "muster.inventory", "id": "i1", "workers": [
-        {"worker_id": "wrk_of_before", "name": "old", "state": "running", "pid": 9}]}),
+        {"worker_id": "wrk_00000000000000000000000BEF", "name": "old", "state": "running", "pid": 9}]}),
     )
     .await;
     let reply = wire.hear("reply").await;
@@ -79,7 +79,7 @@ async fn a_registration_is_answered_with_every_capability_and_the_beat() {
     );
     let worker = plane
         .client
-        .get("/api/v1/fleet/workers/wrk_of_before")
+        .get("/api/v1/fleet/workers/wrk_00000000000000000000000BEF")
         .await
         .json();
     assert_eq!(
@@ -382,7 +382,7 @@ async fn a_node_that_never_reads_is_sent_away_within_the_write_bound() {
     let (mut sink, unread) = futures_util::StreamExt::split(wire.0);
     let telling = tokio::spawn(async move {
         let workers: Vec<Value> = (0..4_000)
-            .map(|n| json!({"worker_id": format!("wrk_{n}"), "name": format!("w{n}"), "state": "running"}))
+            .map(|n| json!({"worker_id": format!("wrk_{n:026}"), "name": format!("w{n}"), "state": "running"}))
             .collect();
         for n in 0..200 {
             let frame = json!({"v": 1, "type": "muster.inventory", "id": format!("i{n}"), "workers": workers});
@@ -519,4 +519,44 @@ async fn a_shutdown_says_goodbye_to_nodes() {
     let ended = tokio::spawn(daemon.ended());
     plane.running.stop().await;
     assert_eq!(ended.await.unwrap().unwrap().0, 1001);
+}
+
+/// A name is its worker's: an id that another node made up stands before nobody, and where
+/// several living ones have the name, the answer is 409 with their ids.
+#[tokio::test]
+async fn a_name_is_never_taken_by_an_id_and_several_of_one_name_are_told() {
+    let plane = TestPlane::with(quick).await;
+    let node = Enrolled::new(&plane, "edge-1", &[], 4).await;
+    let _daemon = Daemon::start(&node).await;
+    node_is(&plane, "edge-1", "online").await;
+    let body = json!({"command": "sleep", "name": "coder-1", "node": "edge-1"});
+    let placed = plane.as_person("/api/v1/fleet/workers", &body).await;
+    assert_eq!(placed.status, 201, "{}", placed.json());
+    let id = placed.json()["worker"]["id"].clone();
+    let other = Enrolled::new(&plane, "edge-2", &[], 4).await;
+    let mut wire = other.open("/v1/node/ws", &[]).await.unwrap();
+    wire.say(&other.register("e1")).await;
+    wire.hear("reply").await;
+    let second = "wrk_00000000000000000000000002";
+    let tell = |id: &str, of: &str| {
+        json!({"v": 1, "type": "muster.inventory", "id": of, "workers": [
+            {"worker_id": id, "name": "coder-1", "state": "running", "pid": 9}]})
+    };
+    wire.say(&tell("coder-1", "i1")).await;
+    let reply = wire.hear("reply").await;
+    assert_eq!(reply["data"]["verdicts"][0]["verdict"], "refused");
+    let found = plane.client.get("/api/v1/fleet/workers/coder-1").await;
+    assert_eq!(found.json()["id"], id);
+    wire.say(&tell(second, "i2")).await;
+    wire.hear("reply").await;
+    let found = plane.client.get("/api/v1/fleet/workers/coder-1").await;
+    assert_eq!(found.status, 409, "{}", found.json());
+    let ids = found.json()["details"]["workers"].clone();
+    assert_eq!(ids, json!([second, id]));
+    let path = "/api/v1/fleet/workers/coder-1/release";
+    let released = plane.as_person(path, &json!({})).await;
+    assert_eq!(
+        (released.status, &released.json()["details"]["workers"]),
+        (http::StatusCode::CONFLICT, &ids)
+    );
 }
