@@ -87,6 +87,11 @@ def check(method, path, what, status, text, kind):
     if status >= 400 and method != "HEAD":
         assert "json" in kind, where
         body = json.loads(text)
+        if body.get("ok") is False:
+            # So has the surface for Relay brokers: the word and the sentence are inside.
+            assert body["error"]["code"] and body["error"]["message"], where
+            assert path.startswith("/v1/"), where
+            return
         if isinstance(body.get("error"), dict):
             # JSON-RPC has its own envelope; the one shape is inside.
             body = body["error"]["data"]

@@ -152,7 +152,9 @@ impl Client {
 
     /// Asks for JSON.
     pub(crate) async fn get_json(&self, path: &str) -> Outcome<Value> {
-        self.get(path).await?.json()
+        // Some routes have text for people, too.
+        let headers = [("accept", "application/json")];
+        self.send(Method::GET, path, None, &headers).await?.json()
     }
 
     /// Asks for something to be done.

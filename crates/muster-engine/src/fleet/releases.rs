@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_wire::fleet::{ExitHow, ExitReport, WorkerState};
+use muster_wire::fleet::{ExitHow, ExitReport, NodeState, WorkerState};
 use muster_wire::{NodeId, Timestamp, WorkerId};
 
 use super::effect::WorkerView;
@@ -96,6 +96,16 @@ impl Engine {
         }
         if linked {
             self.release_now(id, now, grace, out);
+            // A node that is not heard may never answer: the wish stands, and who asked knows it.
+            let silent = node
+                .as_ref()
+                .and_then(|node| self.fleet.nodes.get(node))
+                .is_some_and(|node| {
+                    matches!(node.state.0, NodeState::Suspect | NodeState::Unreachable)
+                });
+            if silent {
+                self.release_unanswered(now, id, out);
+            }
         } else {
             // The wish is stored: it is done when the node is back.
             self.release_unanswered(now, id, out);

@@ -187,6 +187,9 @@ pub(super) fn exit(exit: &ExitReport) -> Value {
     })
 }
 
+/// An exit that was told so long after it is shown with both moments.
+const TOLD_LATE: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// The end of a worker in a sentence.
 fn end_of(row: &WorkerRow) -> String {
     let Some((at, how)) = row.ended else {
@@ -208,7 +211,12 @@ fn end_of(row: &WorkerRow) -> String {
         ) => format!("ended by signal {signal}"),
         _ => format!("ended ({how})"),
     };
-    format!("it {said} at {at}")
+    // What a node saw has the node's own time; when it could tell us is another moment.
+    match row.exit.as_ref().and_then(|exit| exit.at) {
+        Some(seen) if at.since(seen) > TOLD_LATE => format!("it {said} at {seen}, told at {at}"),
+        Some(seen) => format!("it {said} at {seen}"),
+        None => format!("it {said} at {at}"),
+    }
 }
 
 /// Why a node was not taken.
