@@ -260,6 +260,7 @@ async fn revoke(
             let Some(record) = work.auth.revoke(&*stores.annex, &id, now)? else {
                 return Err(no_such_key());
             };
+            let tokens = work.auth.withdraw_under(&*stores.annex, &record, now)?;
             if record.revoked_at == Some(now) {
                 audit(
                     stores,
@@ -267,7 +268,13 @@ async fn revoke(
                     &by,
                     "key.revoked",
                     &record.id,
-                    format!("{} {:?}", record.prefix, record.name),
+                    match tokens {
+                        0 => format!("{} {:?}", record.prefix, record.name),
+                        tokens => format!(
+                            "{} {:?}, with {tokens} tokens of its nodes and agents",
+                            record.prefix, record.name
+                        ),
+                    },
                 )?;
             }
             Ok(record)

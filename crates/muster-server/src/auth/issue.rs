@@ -11,6 +11,9 @@ use muster_wire::{NodeId, Timestamp, WorkerId};
 use super::text::Form;
 use super::{Auth, KeyText, Scope, mint_as, new_record};
 
+/// Before the id of the key under which another was made, in its record.
+const UNDER: &str = "under:";
+
 /// For whom a key is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
@@ -73,10 +76,27 @@ impl Auth {
         principal: &str,
         now: Timestamp,
     ) -> StoreResult<(KeyText, KeyRecord)> {
+        self.issue_under(annex, whose, principal, None, now)
+    }
+
+    /// The same with the id of the key under which it was asked for, by which
+    /// [`Auth::withdraw_under`] finds it.
+    ///
+    /// # Errors
+    /// When the store cannot be written, or the operating system has no randomness.
+    pub fn issue_under(
+        &self,
+        annex: &dyn Annex,
+        whose: &Subject,
+        principal: &str,
+        under: Option<&str>,
+        now: Timestamp,
+    ) -> StoreResult<(KeyText, KeyRecord)> {
         let scope = whose.scope();
         let key = mint_as(whose.form())?;
         let words = vec![scope.word()];
-        let record = new_record(&key, &whose.key_name(), words, principal, now, None);
+        let mut record = new_record(&key, &whose.key_name(), words, principal, now, None);
+        record.detail = under.map(|id| format!("{UNDER}{id}"));
         self.ring.add(annex, &record)?;
         if whose.has_one_key() {
             for earlier in self.ring.with_scope(&scope) {
@@ -86,6 +106,44 @@ impl Auth {
             }
         }
         Ok((key, record))
+    }
+
+    /// Removes the tokens of the nodes that were enrolled with a workspace key of Relay; how
+    /// many there were. When no other workspace key of its principal is taken, those of all its
+    /// nodes and agents go: of a token from before a rotation nobody else could answer for.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn withdraw_under(
+        &self,
+        annex: &dyn Annex,
+        workspace: &KeyRecord,
+        now: Timestamp,
+    ) -> StoreResult<usize> {
+        let relay = Scope::Relay.word();
+        if !workspace.scopes.contains(&relay) {
+            return Ok(0);
+        }
+        let under = format!("{UNDER}{}", workspace.id);
+        let others = self.ring.some(|key| {
+            key.id != workspace.id
+                && key.principal == workspace.principal
+                && key.scopes.contains(&relay)
+        });
+        let another = others
+            .iter()
+            .any(|key| self.ring.good(&key.id, now).is_ok());
+        let tokens = self.ring.some(|key| {
+            let is_token = [Form::RelayNode, Form::RelayAgent]
+                .iter()
+                .any(|form| key.prefix.starts_with(form.prefix()));
+            let orphaned = !another && is_token && key.principal == workspace.principal;
+            key.detail.as_ref() == Some(&under) || orphaned
+        });
+        for token in &tokens {
+            self.ring.remove(annex, &token.id)?;
+        }
+        Ok(tokens.len())
     }
 
     /// Removes every key that was made for one of them; how many there were.

@@ -3,6 +3,7 @@
 //! changes: a fleet has a key for each of its workers.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -11,11 +12,13 @@ use muster_store::annex::KeyRecord;
 use muster_store::{Annex, StoreResult};
 use muster_wire::Timestamp;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use super::identity::Identity;
 use super::index::Index;
 use super::scope::{Grants, Scope};
 use super::text;
+use crate::clock::Clock;
 
 const MINUTE_US: i64 = 60_000_000;
 /// So many parts has the table, by the first byte of the hash: a change copies one of them.
@@ -35,6 +38,8 @@ pub struct Key {
 struct Used {
     minute: AtomicI64,
     written: AtomicI64,
+    /// Its record changed, or is gone: for whoever has something open with it.
+    changed: Notify,
 }
 
 /// The keys whose hash begins with one byte.
@@ -64,6 +69,16 @@ impl NotTaken {
                 "the key is not known here, or was revoked; ask whoever runs this plane for another"
             }
             NotTaken::Expired => "the key has expired; ask whoever runs this plane for another",
+        }
+    }
+
+    /// Why what was opened with the key ended.
+    pub fn ended(self) -> &'static str {
+        match self {
+            NotTaken::Expired => "its key has expired",
+            NotTaken::Malformed | NotTaken::Unknown | NotTaken::Revoked => {
+                "its key was revoked, or another took its place"
+            }
         }
     }
 }
@@ -112,16 +127,48 @@ impl Ring {
                 NotTaken::Malformed
             });
         };
-        if key.record.revoked_at.is_some() {
-            return Err(NotTaken::Revoked);
-        }
-        if key.record.expires_at.is_some_and(|at| at <= now) {
-            return Err(NotTaken::Expired);
-        }
+        key.is_good(now)?;
         let minute = now.0 - now.0.rem_euclid(MINUTE_US);
         if key.used.minute.load(Ordering::Relaxed) < minute {
             key.used.minute.store(minute, Ordering::Relaxed);
         }
+        Ok(key.clone())
+    }
+
+    /// The key of an id, while it is taken.
+    ///
+    /// # Errors
+    /// Says why there is none that is.
+    pub fn good(&self, id: &str, now: Timestamp) -> Result<Arc<Key>, NotTaken> {
+        let hash = self.index.lock().of_id(id).ok_or(NotTaken::Unknown)?;
+        self.good_by_hash(&hash, now)
+    }
+
+    /// Waits until a key is no longer taken: what was opened with it ends with it.
+    pub async fn until_over(&self, key: &Key, clock: &Clock) -> NotTaken {
+        loop {
+            let mut changed = pin!(key.used.changed.notified());
+            // Before the look: what changes after it is heard.
+            changed.as_mut().enable();
+            let now = clock.now();
+            let expires = match self.good_by_hash(&key.record.hash, now) {
+                Ok(key) => key.record.expires_at,
+                Err(why) => return why,
+            };
+            match expires {
+                None => changed.await,
+                Some(at) => tokio::select! {
+                    () = changed => {}
+                    () = tokio::time::sleep_until(clock.instant(at).into()) => {}
+                },
+            }
+        }
+    }
+
+    fn good_by_hash(&self, hash: &[u8; 32], now: Timestamp) -> Result<Arc<Key>, NotTaken> {
+        let part = self.part(hash).load();
+        let key = part.get(hash).ok_or(NotTaken::Unknown)?;
+        key.is_good(now)?;
         Ok(key.clone())
     }
 
@@ -220,10 +267,14 @@ impl Ring {
         };
         let part = self.part(&hash);
         let mut fresh = Part::clone(&part.load());
-        if let Some(key) = fresh.remove(&hash) {
+        let removed = fresh.remove(&hash);
+        if let Some(key) = &removed {
             index.remove(&key.record);
         }
         part.store(Arc::new(fresh));
+        if let Some(key) = removed {
+            key.used.changed.notify_waiters();
+        }
         Ok(gone)
     }
 
@@ -320,8 +371,9 @@ impl Ring {
             None => Arc::new(Used::starting_at(record.used_at)),
         };
         self.index.lock().insert(&record);
-        fresh.insert(record.hash, Arc::new(Key::new(record, used)));
+        fresh.insert(record.hash, Arc::new(Key::new(record, used.clone())));
         part.store(Arc::new(fresh));
+        used.changed.notify_waiters();
     }
 
     /// Reads everything. The caller holds `changes`, or is the only one.
@@ -340,7 +392,11 @@ impl Ring {
             part.insert(record.hash, Arc::new(Key::new(record, used)));
         }
         for (at, part) in self.parts.iter().zip(parts) {
-            at.store(Arc::new(part));
+            let before = at.swap(Arc::new(part));
+            // Whoever has something open with one of them looks again.
+            for key in before.values() {
+                key.used.changed.notify_waiters();
+            }
         }
         *self.index.lock() = index;
         self.version.store(version, Ordering::Relaxed);
@@ -354,6 +410,7 @@ impl Used {
         Self {
             minute: AtomicI64::new(at),
             written: AtomicI64::new(at),
+            changed: Notify::new(),
         }
     }
 }
@@ -385,6 +442,16 @@ impl Key {
             identity: Arc::new(identity),
             used,
         }
+    }
+
+    fn is_good(&self, now: Timestamp) -> Result<(), NotTaken> {
+        if self.record.revoked_at.is_some() {
+            return Err(NotTaken::Revoked);
+        }
+        if self.record.expires_at.is_some_and(|at| at <= now) {
+            return Err(NotTaken::Expired);
+        }
+        Ok(())
     }
 
     fn as_of_now(&self) -> KeyRecord {

@@ -1,18 +1,35 @@
 //! Which node stands at the door: the one whose token it shows. A node's sockets take nothing
 //! else.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST};
 use muster_wire::{Category, NodeId};
 
 use crate::api::problem::Problem;
 use crate::app::App;
+use crate::auth::{Key, NotTaken};
+
+/// A node that showed its token. What it opens lasts as long as the token is taken.
+pub(crate) struct Admitted {
+    /// Which.
+    pub(crate) node: NodeId,
+    key: Arc<Key>,
+}
+
+impl Admitted {
+    /// Waits until its token is no longer taken.
+    pub(crate) async fn until_over(&self, app: &App) -> NotTaken {
+        app.auth.ring.until_over(&self.key, &app.clock).await
+    }
+}
 
 /// The node whose token these headers carry.
 ///
 /// # Errors
 /// 401 without a token that is known; 403 with the key of somebody else.
-pub(crate) fn node_of(app: &App, headers: &HeaderMap) -> Result<NodeId, Problem> {
+pub(crate) fn node_of(app: &App, headers: &HeaderMap) -> Result<Admitted, Problem> {
     let refused = |message: &str| Problem::new(Category::Unauthenticated, message);
     let value = headers
         .get(AUTHORIZATION)
@@ -29,12 +46,13 @@ pub(crate) fn node_of(app: &App, headers: &HeaderMap) -> Result<NodeId, Problem>
         .ring
         .find(token.trim(), app.clock.now())
         .map_err(|why| refused(why.message()))?;
-    key.identity.node.clone().ok_or_else(|| {
+    let node = key.identity.node.clone().ok_or_else(|| {
         Problem::new(
             Category::PermissionDenied,
             "this key is no node's: it takes one with the scope node:ID",
         )
-    })
+    })?;
+    Ok(Admitted { node, key })
 }
 
 /// The plane's address as whoever sent this request reaches it.

@@ -36,6 +36,7 @@ pub(crate) fn sender(app: &App) -> FleetSender {
     let app = app.clone();
     Box::new(move |send| match send {
         FleetSend::RevokeKey { worker } => {
+            app.fleet.terminals.worker_ended(&worker);
             let (work, ended) = (app.clone(), worker.clone());
             app.tasks.spawn(async move {
                 let revoke = work.clone();

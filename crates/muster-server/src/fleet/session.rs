@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::dialect::{Dialect, Introduction};
+use super::door::Admitted;
 use super::{Command, Link};
 use crate::app::App;
 
@@ -130,9 +131,15 @@ fn error(id: Option<String>, code: &str, message: &str) -> PlaneFrame {
 }
 
 /// Serves a control socket until it ends.
-pub(crate) async fn serve(app: App, node: NodeId, plane_url: Arc<str>, mut socket: WebSocket) {
-    let end = match introduce(&app, &node, &mut socket).await {
-        Ok(introduction) => open(&app, node.clone(), plane_url, introduction, &mut socket).await,
+pub(crate) async fn serve(
+    app: App,
+    admitted: Admitted,
+    plane_url: Arc<str>,
+    mut socket: WebSocket,
+) {
+    let node = &admitted.node;
+    let end = match introduce(&app, node, &mut socket).await {
+        Ok(introduction) => open(&app, &admitted, plane_url, introduction, &mut socket).await,
         Err(end) => end,
     };
     tracing::debug!(node.id = %node, reason = %end.why, "a node's socket ended");
@@ -183,12 +190,13 @@ async fn introduce(app: &App, node: &NodeId, socket: &mut WebSocket) -> Result<I
 /// Asks the engine to take the link and, when it does, carries its frames until it ends.
 async fn open(
     app: &App,
-    node: NodeId,
+    admitted: &Admitted,
     plane_url: Arc<str>,
     introduction: Introduction,
     socket: &mut WebSocket,
 ) -> End {
-    let (link, commands) = app.fleet.links.open(node, introduction.kind(), plane_url);
+    let (node, kind) = (admitted.node.clone(), introduction.kind());
+    let (link, commands) = app.fleet.links.open(node, kind, plane_url);
     let opened = Opened {
         app,
         link: link.clone(),
@@ -203,13 +211,21 @@ async fn open(
             app.fleet.links.taken(&link);
             let reply = introduction.registered(app);
             match say(socket, &reply).await {
-                Ok(()) => carry(app, &link, introduction.into_dialect(), socket, commands).await,
+                Ok(()) => tokio::select! {
+                    biased;
+                    why = admitted.until_over(app) => End::close(close_code::POLICY, why.ended()),
+                    end = carry(app, &link, introduction.into_dialect(), socket, commands) => end,
+                },
                 Err(end) => end,
             }
         }
         Ok(FleetReply::LinkRefused { code, message }) => {
             let _ = say(socket, &error(introduction.id(), code, &message)).await;
-            End::close(close_code::POLICY, message)
+            match code {
+                // The word by which a node knows that it need not come back.
+                "superseded" => End::close(close_code::NORMAL, code),
+                _ => End::close(close_code::POLICY, message),
+            }
         }
         Ok(_) => {
             let message = "no such node is enrolled here";

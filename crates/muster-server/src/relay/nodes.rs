@@ -88,10 +88,14 @@ async fn enrol(State(app): State<App>, caller: Caller, RawBody(bytes): RawBody) 
         }
     };
     let (work, principal, now) = (app.clone(), caller.principal.to_string(), app.clock.now());
+    let under = caller.key_id.clone();
     let token = app
         .blocking(move |stores| {
             let whose = Subject::RelayNode(id.clone());
-            let (token, key) = work.auth.issue(&*stores.annex, &whose, &principal, now)?;
+            let (annex, under) = (&*stores.annex, under.as_deref());
+            let (token, key) = work
+                .auth
+                .issue_under(annex, &whose, &principal, under, now)?;
             let detail = format!("{}: a token for the node of a Relay broker", key.prefix);
             audit(stores, now, &principal, "node.token", id.as_str(), detail)?;
             Ok::<_, Problem>(token)

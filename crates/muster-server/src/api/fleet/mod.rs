@@ -128,6 +128,13 @@ fn optional<'a, T: serde::Deserialize<'a> + Default>(
     super::body::json(bytes, shape)
 }
 
+/// How a worker ended, in a sentence; `None` while it has not, or nobody can say.
+pub(crate) async fn end_of(app: &App, worker: &muster_wire::WorkerId) -> Option<String> {
+    let found = workers::find(app, worker.as_str()).await.ok()?;
+    let row = found.row();
+    row.ended.is_some().then(|| show::end_of(row))
+}
+
 /// Whether a worker is called through the link of its node. One of a broker is not: it opens no
 /// tunnels; and a supervisor's that is no node runs on this machine.
 ///

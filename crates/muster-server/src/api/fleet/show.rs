@@ -191,7 +191,7 @@ pub(super) fn exit(exit: &ExitReport) -> Value {
 const TOLD_LATE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// The end of a worker in a sentence.
-fn end_of(row: &WorkerRow) -> String {
+pub(super) fn end_of(row: &WorkerRow) -> String {
     let Some((at, how)) = row.ended else {
         return format!("it is {}", row.state);
     };

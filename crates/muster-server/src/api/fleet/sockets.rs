@@ -49,7 +49,7 @@ async fn control(
     headers: HeaderMap,
     handshake: Upgrade,
 ) -> Result<Response, Problem> {
-    let node = door::node_of(&app, &headers)?;
+    let admitted = door::node_of(&app, &headers)?;
     let url: Arc<str> = door::plane_url(&app, &headers).into();
     let handshake = upgrade(handshake)?
         .read_buffer_size(CONTROL_BUFFER)
@@ -57,7 +57,7 @@ async fn control(
         .max_frame_size(session::FRAME_MAX);
     let alive = app.tasks.token();
     Ok(handshake.on_upgrade(move |socket| async move {
-        session::serve(app, node, url, socket).await;
+        session::serve(app, admitted, url, socket).await;
         drop(alive);
     }))
 }
@@ -74,13 +74,13 @@ async fn tunnel(
     headers: HeaderMap,
     handshake: Upgrade,
 ) -> Result<Response, Problem> {
-    let node = door::node_of(&app, &headers)?;
+    let admitted = door::node_of(&app, &headers)?;
     let id = headers
         .get("x-muster-tunnel")
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    if !app.fleet.tunnels.expects(&node, &id) {
+    if !app.fleet.tunnels.expects(&admitted.node, &id) {
         return Err(Problem::not_found("nobody waits for this tunnel"));
     }
     let handshake = upgrade(handshake)?
@@ -88,7 +88,8 @@ async fn tunnel(
         .max_message_size(TUNNEL_MESSAGE_MAX)
         .max_frame_size(TUNNEL_MESSAGE_MAX);
     Ok(handshake.on_upgrade(move |socket| async move {
-        app.fleet.tunnels.arrived(&node, &id, socket);
+        let work = app.clone();
+        app.fleet.tunnels.arrived(work, admitted, &id, socket);
     }))
 }
 
@@ -103,14 +104,14 @@ async fn terminal(
     headers: HeaderMap,
     handshake: Upgrade,
 ) -> Result<Response, Problem> {
-    let node = door::node_of(&app, &headers)?;
+    let admitted = door::node_of(&app, &headers)?;
     let handshake = upgrade(handshake)?
         .read_buffer_size(BULK_BUFFER)
         .max_message_size(terminals::FRAME_MAX)
         .max_frame_size(terminals::FRAME_MAX);
     let alive = app.tasks.token();
     Ok(handshake.on_upgrade(move |socket| async move {
-        terminals::serve_lane(app, node, socket).await;
+        terminals::serve_lane(app, admitted, socket).await;
         drop(alive);
     }))
 }

@@ -49,8 +49,9 @@ async fn ticket(
     PathText(worker): PathText,
 ) -> Result<Json<Value>, Problem> {
     let found = find(&app, &worker).await?;
+    let key = caller.key_id.as_ref().ok_or_else(unauthenticated)?;
     let tickets = &app.fleet.terminals.tickets;
-    let issued = tickets.issue(found.id(), &caller.principal, app.clock.now());
+    let issued = tickets.issue(found.id(), &caller.principal, key, app.clock.now());
     let (ticket, until) = issued.ok_or_else(|| {
         Problem::new(Category::Overloaded, "too many tickets are open").retry_after(5)
     })?;
@@ -96,14 +97,20 @@ async fn terminal(
         Err(_) if !caller.may(Need::Operate) => return Err(unauthenticated()),
         found => found?,
     };
-    let principal = match by_ticket {
-        None => caller.principal.clone(),
+    let now = app.clock.now();
+    let (principal, key) = match by_ticket {
+        None => {
+            let key = caller.key_id.clone().ok_or_else(unauthenticated)?;
+            (caller.principal.clone(), key)
+        }
         Some(ticket) => {
             let tickets = &app.fleet.terminals.tickets;
-            let redeemed = tickets.redeem(ticket, found.id(), app.clock.now());
+            let redeemed = tickets.redeem(ticket, found.id(), now);
             redeemed.ok_or_else(unauthenticated)?
         }
     };
+    let key = app.auth.ring.good(&key, now);
+    let key = key.map_err(|_| unauthenticated())?;
     let (node, node_name) = place(&found)?;
     let viewer = Viewer {
         worker: found.id().clone(),
@@ -111,6 +118,7 @@ async fn terminal(
         node,
         node_name,
         principal,
+        key,
     };
     let handshake = handshake.map_err(|_| Problem::validation("this route speaks WebSocket"))?;
     let alive = (

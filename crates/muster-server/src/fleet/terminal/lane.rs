@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::feed::{Feed, Item};
 use crate::app::App;
+use crate::fleet::door::Admitted;
 
 /// The largest frame of a terminal socket.
 pub(crate) const FRAME_MAX: usize = 1024 * 1024;
@@ -80,12 +81,12 @@ impl Lane {
 }
 
 /// Serves a terminal socket until it ends.
-pub(crate) async fn serve(app: App, node: NodeId, mut socket: WebSocket) {
+pub(crate) async fn serve(app: App, admitted: Admitted, mut socket: WebSocket) {
     let terminals = &app.fleet.terminals;
     let (queue, commands) = mpsc::channel(QUEUE_MAX);
     let lane = Arc::new(Lane {
         id: terminals.next_id(),
-        node,
+        node: admitted.node.clone(),
         queue,
         sessions: DashMap::new(),
         closing: CancellationToken::new(),
@@ -95,6 +96,7 @@ pub(crate) async fn serve(app: App, node: NodeId, mut socket: WebSocket) {
         let (mut sink, mut stream) = (&mut socket).split();
         tokio::select! {
             biased;
+            why = admitted.until_over(&app) => (close_code::POLICY, why.ended().to_owned()),
             () = lane.closed() => (close_code::NORMAL, "superseded".to_owned()),
             () = app.stop.cancelled() => (close_code::AWAY, "the control plane is shutting down".to_owned()),
             why = write(&mut sink, commands) => (close_code::POLICY, why),

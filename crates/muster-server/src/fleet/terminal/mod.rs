@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
-use muster_wire::NodeId;
+use muster_wire::{NodeId, WorkerId};
 use tokio::sync::watch;
 
 pub(crate) use lane::{FRAME_MAX, serve as serve_lane};
@@ -51,6 +51,11 @@ impl Terminals {
     fn lane(&self, node: &NodeId) -> Option<Arc<Lane>> {
         let lane = self.lanes.get(node)?;
         Some(lane.value().clone())
+    }
+
+    /// The plane knows that a worker has ended, whoever told it.
+    pub(crate) fn worker_ended(&self, worker: &WorkerId) {
+        self.rooms.over(worker);
     }
 
     /// A new lane of a node; an older one is closed.

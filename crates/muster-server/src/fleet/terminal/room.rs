@@ -17,6 +17,8 @@ pub(super) struct Seating {
     pub(super) viewers: u32,
     /// Why it changed.
     pub(super) why: Option<Arc<str>>,
+    /// The worker has ended for good.
+    pub(super) over: bool,
 }
 
 /// All rooms in which somebody sits.
@@ -24,6 +26,15 @@ pub(super) struct Seating {
 pub(super) struct Rooms {
     last: AtomicU64,
     rooms: DashMap<WorkerId, watch::Sender<Seating>>,
+}
+
+impl Rooms {
+    /// A worker has ended for good: whoever sits there is told.
+    pub(super) fn over(&self, worker: &WorkerId) {
+        if let Some(room) = self.rooms.get(worker) {
+            room.send_modify(|seating| seating.over = true);
+        }
+    }
 }
 
 /// A viewer's place. Dropping it leaves the room, and the keyboard.
@@ -86,6 +97,11 @@ impl Seat {
     /// Who sits there now; seen from now on.
     pub(super) fn seating(&mut self) -> Seating {
         self.changes.borrow_and_update().clone()
+    }
+
+    /// Whether the worker has ended for good.
+    pub(super) fn is_over(&self) -> bool {
+        self.changes.borrow().over
     }
 
     /// Waits until it changed.

@@ -16,6 +16,8 @@ const OPEN_MAX: usize = 10_000;
 struct Ticket {
     worker: WorkerId,
     principal: Arc<str>,
+    /// The id of the key that asked for it: it is good only while that is.
+    key: Arc<str>,
     until: Timestamp,
 }
 
@@ -30,6 +32,7 @@ impl Tickets {
         &self,
         worker: &WorkerId,
         principal: &Arc<str>,
+        key: &Arc<str>,
         now: Timestamp,
     ) -> Option<(String, Timestamp)> {
         self.0.retain(|_, ticket| ticket.until > now);
@@ -46,16 +49,23 @@ impl Tickets {
             Ticket {
                 worker: worker.clone(),
                 principal: principal.clone(),
+                key: key.clone(),
                 until,
             },
         );
         Some((text, until))
     }
 
-    /// Uses a ticket up: whose it is, when it is good for this worker.
-    pub(crate) fn redeem(&self, text: &str, worker: &WorkerId, now: Timestamp) -> Option<Arc<str>> {
+    /// Uses a ticket up: whose it is and the id of their key, when it is good for this worker.
+    pub(crate) fn redeem(
+        &self,
+        text: &str,
+        worker: &WorkerId,
+        now: Timestamp,
+    ) -> Option<(Arc<str>, Arc<str>)> {
         let (_, ticket) = self.0.remove(&hash(text))?;
-        (ticket.until > now && ticket.worker == *worker).then_some(ticket.principal)
+        let good = ticket.until > now && ticket.worker == *worker;
+        good.then_some((ticket.principal, ticket.key))
     }
 }
 
@@ -72,13 +82,20 @@ mod tests {
         let tickets = Tickets::default();
         let (one, two) = (WorkerId::trusted("wrk_1"), WorkerId::trusted("wrk_2"));
         let now = Timestamp(0);
-        let (text, until) = tickets.issue(&one, &"ada".into(), now).unwrap();
+        let (text, until) = tickets
+            .issue(&one, &"ada".into(), &"key_1".into(), now)
+            .unwrap();
         assert_eq!(until, now + GOOD_FOR);
-        assert_eq!(tickets.redeem(&text, &one, now).as_deref(), Some("ada"));
+        let (who, key) = tickets.redeem(&text, &one, now).unwrap();
+        assert_eq!((&*who, &*key), ("ada", "key_1"));
         assert_eq!(tickets.redeem(&text, &one, now), None);
-        let (text, _) = tickets.issue(&one, &"ada".into(), now).unwrap();
+        let (text, _) = tickets
+            .issue(&one, &"ada".into(), &"key_1".into(), now)
+            .unwrap();
         assert_eq!(tickets.redeem(&text, &two, now), None);
-        let (text, until) = tickets.issue(&one, &"ada".into(), now).unwrap();
+        let (text, until) = tickets
+            .issue(&one, &"ada".into(), &"key_1".into(), now)
+            .unwrap();
         assert_eq!(tickets.redeem(&text, &one, until), None);
         assert_eq!(tickets.redeem("att_00", &one, now), None);
     }

@@ -20,6 +20,7 @@ use super::filter::Filter;
 use super::lane::Lane;
 use super::room::{DrivenBy, Seat};
 use crate::app::App;
+use crate::auth::Key;
 
 const PING_EVERY: Duration = Duration::from_secs(15);
 /// Without a pong for so long the viewer is gone.
@@ -45,10 +46,16 @@ pub(crate) struct Viewer {
     pub(crate) node_name: Arc<str>,
     /// Who watches.
     pub(crate) principal: Arc<str>,
+    /// Their key, or that of their ticket: they stay as long as it is taken.
+    pub(crate) key: Arc<Key>,
 }
 
 /// Why it ended: a word and a sentence; `None` when nobody is there to be told.
 type Ended = Option<(String, String)>;
+
+/// How long a node is waited for that has the last output of a worker that has ended, and says
+/// so itself.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves a viewer until they, the worker or its node leave.
 pub(crate) async fn serve(app: App, viewer: Viewer, mut socket: WebSocket) {
@@ -60,8 +67,22 @@ pub(crate) async fn serve(app: App, viewer: Viewer, mut socket: WebSocket) {
         filter: Filter::default(),
         socket: &mut socket,
         heard: Instant::now(),
+        over: None,
     };
-    let ended = session.run().await;
+    if crate::api::fleet::end_of(&app, &viewer.worker)
+        .await
+        .is_some()
+    {
+        // It ended between the look that let the viewer in and the seat.
+        session.over = Some(Instant::now());
+    }
+    let ended = tokio::select! {
+        biased;
+        why = app.auth.ring.until_over(&viewer.key, &app.clock) => {
+            Some(("unauthenticated".into(), why.ended().into()))
+        }
+        ended = session.run() => ended,
+    };
     drop(session);
     if let Some((code, message)) = ended {
         let closed = ViewerNews::Closed { code, message };
@@ -95,6 +116,8 @@ struct Session<'a> {
     filter: Filter,
     socket: &'a mut WebSocket,
     heard: Instant,
+    /// Until when the node of a worker that has ended may still tell its last output.
+    over: Option<Instant>,
 }
 
 /// What comes after a session at the node.
@@ -110,6 +133,9 @@ enum Next {
 impl Session<'_> {
     async fn run(&mut self) -> Ended {
         loop {
+            if self.over.is_some_and(|over| over <= Instant::now()) {
+                return self.exited().await;
+            }
             let lane = match self.lane().await {
                 Ok(lane) => lane,
                 Err(ended) => return ended,
@@ -143,6 +169,20 @@ impl Session<'_> {
         }
     }
 
+    /// The worker has ended, and its node had its time to say so.
+    async fn exited(&mut self) -> Ended {
+        let how = crate::api::fleet::end_of(self.app, &self.viewer.worker).await;
+        let message = how.unwrap_or_else(|| "it has ended".into());
+        Some(("agent_exited".into(), message))
+    }
+
+    /// Notes that the worker has ended, once.
+    fn note_end(&mut self) {
+        if self.seat.is_over() {
+            self.over.get_or_insert_with(|| Instant::now() + LAST_WORDS);
+        }
+    }
+
     /// The node's socket; waits for one that is away.
     async fn lane(&mut self) -> Result<Arc<Lane>, Ended> {
         let mut opened = self.app.fleet.terminals.opened.subscribe();
@@ -151,8 +191,14 @@ impl Session<'_> {
             if let Some(lane) = self.app.fleet.terminals.lane(&self.viewer.node) {
                 return Ok(lane);
             }
+            self.note_end();
+            if self.over.is_some() {
+                // Nobody has last words who is away.
+                return Err(self.exited().await);
+            }
             tokio::select! {
                 _ = opened.changed() => {}
+                () = self.seat.changed() => {}
                 () = tokio::time::sleep_until(until) => {
                     let node = &self.viewer.node_name;
                     let link = match self.app.fleet.links.of(self.viewer.node.as_str()) {
@@ -177,12 +223,14 @@ impl Session<'_> {
         let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut repaint: Option<Instant> = None;
+        self.note_end();
         loop {
             let far = Instant::now() + Duration::from_secs(3600);
             tokio::select! {
                 biased;
                 () = self.app.stop.cancelled() => return Next::End(leaving()),
                 () = self.seat.changed() => {
+                    self.note_end();
                     if self.tell_seating().await.is_err() {
                         return Next::End(None);
                     }
@@ -211,6 +259,9 @@ impl Session<'_> {
                 }
                 () = tokio::time::sleep_until(repaint.unwrap_or(far)), if repaint.is_some() => {
                     return Next::Reopen;
+                }
+                () = tokio::time::sleep_until(self.over.unwrap_or(far)), if self.over.is_some() => {
+                    return Next::End(self.exited().await);
                 }
                 item = self.feed.next() => {
                     if matches!(item, Item::Output { dropped: 1.., .. }) {
@@ -285,7 +336,12 @@ impl Session<'_> {
             let text = "you watch; ask for the keyboard with terminal.drive";
             return Err(("not_driving", text.into()));
         }
-        if data_base64.len() > INPUT_MAX / 3 * 4 + 4 || STANDARD.decode(&data_base64).is_err() {
+        // The length first: nothing is decoded that is too long in any case.
+        let fits = data_base64.len() <= INPUT_MAX.div_ceil(3) * 4
+            && STANDARD
+                .decode(&data_base64)
+                .is_ok_and(|bytes| bytes.len() <= INPUT_MAX);
+        if !fits {
             let text = format!("input is base64 of at most {INPUT_MAX} bytes");
             return Err(("invalid_input", text));
         }

@@ -16,8 +16,10 @@ use muster_wire::fleet::NodeKind;
 use muster_wire::fleet::frame::PlaneFrame;
 use tokio::sync::oneshot;
 
+use super::door::Admitted;
 use super::routes::Route;
 use super::{Command, Fleet};
+use crate::app::App;
 pub(crate) use address::{carries, through, worker_of};
 pub(crate) use stream::TunnelStream;
 
@@ -28,7 +30,7 @@ const WAITING_MAX: usize = 8_192;
 #[derive(Debug)]
 struct Waiting {
     node: NodeId,
-    arrives: oneshot::Sender<Result<WebSocket, String>>,
+    arrives: oneshot::Sender<Result<TunnelStream, String>>,
 }
 
 /// The tunnels that were asked for and have not come yet.
@@ -42,9 +44,18 @@ impl Tunnels {
     }
 
     /// The node connected it; `false` when nobody waits any more.
-    pub(crate) fn arrived(&self, node: &NodeId, id: &str, socket: WebSocket) -> bool {
+    pub(crate) fn arrived(
+        &self,
+        app: App,
+        admitted: Admitted,
+        id: &str,
+        socket: WebSocket,
+    ) -> bool {
+        let node = &admitted.node;
         let waiting = self.0.remove_if(id, |_, waiting| waiting.node == *node);
-        waiting.is_some_and(|(_, waiting)| waiting.arrives.send(Ok(socket)).is_ok())
+        let over = async move { admitted.until_over(&app).await.ended() };
+        let stream = TunnelStream::new(socket, over);
+        waiting.is_some_and(|(_, waiting)| waiting.arrives.send(Ok(stream)).is_ok())
     }
 
     /// The node could not: nobody listens at the port, or it is full.
@@ -125,7 +136,7 @@ impl Fleet {
             }
         };
         match arrived {
-            Ok(Ok(Ok(socket))) => Ok(TunnelStream::new(socket)),
+            Ok(Ok(Ok(stream))) => Ok(stream),
             Ok(Ok(Err(error))) => Err(refused(format!("{node}: port {port}: {error}"))),
             Ok(Err(_)) => Err(refused("the tunnel was given up".into())),
             Err(_) => {

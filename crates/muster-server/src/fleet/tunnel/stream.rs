@@ -20,16 +20,44 @@ pub struct TunnelStream {
     unread: Bytes,
     read_ended: bool,
     write_ended: bool,
+    /// Done when the node's token is no longer taken, with words.
+    over: Over,
+    cut: Option<&'static str>,
 }
 
+/// The end of what let the node connect it.
+type Over = Pin<Box<dyn Future<Output = &'static str> + Send>>;
+
 impl TunnelStream {
-    pub(super) fn new(socket: WebSocket) -> Self {
+    pub(super) fn new(
+        socket: WebSocket,
+        over: impl Future<Output = &'static str> + Send + 'static,
+    ) -> Self {
         Self {
             socket,
             unread: Bytes::new(),
             read_ended: false,
             write_ended: false,
+            over: Box::pin(over),
+            cut: None,
         }
+    }
+
+    /// Fails when the node may carry nothing any more.
+    fn check(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if self.cut.is_none()
+            && let Poll::Ready(why) = self.over.as_mut().poll(cx)
+        {
+            self.cut = Some(why);
+        }
+        let cut = |why| Err(io::Error::new(io::ErrorKind::ConnectionReset, why));
+        self.cut.map_or(Ok(()), cut)
+    }
+}
+
+impl std::fmt::Debug for TunnelStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TunnelStream").finish_non_exhaustive()
     }
 }
 
@@ -44,6 +72,9 @@ impl AsyncRead for TunnelStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if let Err(cut) = this.check(cx) {
+            return Poll::Ready(Err(cut));
+        }
         loop {
             if !this.unread.is_empty() {
                 let n = this.unread.len().min(buf.remaining());
@@ -78,7 +109,7 @@ impl AsyncWrite for TunnelStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.write_ended {
+        if self.write_ended || self.cut.is_some() {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         if bytes.is_empty() {
@@ -132,7 +163,8 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let route = get(move |upgrade: WebSocketUpgrade| async move {
-            upgrade.on_upgrade(move |socket| work(TunnelStream::new(socket)))
+            upgrade
+                .on_upgrade(move |socket| work(TunnelStream::new(socket, std::future::pending())))
         });
         let service = Router::new().route("/", route);
         tokio::spawn(async move { axum::serve(listener, service).await });

@@ -16,8 +16,8 @@ use super::{node_is, quick};
 use crate::support::{Daemon, Enrolled, TestPlane, Wire};
 
 /// A node with one worker, its terminal socket, and a second person's key.
-struct Stage {
-    plane: TestPlane,
+pub(super) struct Stage {
+    pub(super) plane: TestPlane,
     node: Enrolled,
     daemon: Daemon,
     worker: String,
@@ -26,7 +26,7 @@ struct Stage {
 }
 
 impl Stage {
-    async fn set() -> Self {
+    pub(super) async fn set() -> Self {
         let plane = TestPlane::with(quick).await;
         let node = Enrolled::new(&plane, "edge-1", &[], 4).await;
         let daemon = Daemon::start(&node).await;
@@ -57,15 +57,19 @@ impl Stage {
         }
     }
 
-    fn path(&self) -> String {
+    pub(super) fn path(&self) -> String {
         format!("/api/v1/fleet/workers/{}/terminal", self.worker)
     }
 
-    async fn attach(&self, key: &str) -> Wire {
+    pub(super) async fn attach(&self, key: &str) -> Wire {
         self.try_attach(&self.path(), Some(key)).await.unwrap()
     }
 
-    async fn try_attach(&self, path: &str, key: Option<&str>) -> Result<Wire, tungstenite::Error> {
+    pub(super) async fn try_attach(
+        &self,
+        path: &str,
+        key: Option<&str>,
+    ) -> Result<Wire, tungstenite::Error> {
         let url = format!("ws://{}{path}", self.plane.running.address);
         let mut request = url.into_client_request().unwrap();
         if let Some(key) = key {
@@ -387,4 +391,49 @@ async fn a_slow_viewer_loses_output_never_control_and_holds_up_nobody() {
         - beats;
     assert!(beats > 0);
     node_is(&stage.plane, "edge-1", "online").await;
+}
+
+/// The plane knows of an end before the terminal's node tells it, or without it ever doing so: the
+/// viewers are told, with the exit.
+#[tokio::test]
+async fn viewers_are_told_of_an_exit_whoever_tells_it() {
+    let mut stage = Stage::set().await;
+    let key = stage.plane.key().to_owned();
+    let mut viewer = stage.attach(&key).await;
+    stage.opens("", 0).await;
+    viewer.hear("terminal.ready").await;
+    stage.daemon.script.workers.lock().remove(&stage.worker);
+    let exited = json!({"v": 1, "type": "muster.exited", "id": "x1", "worker_id": stage.worker,
+                        "name": "shell", "restarts": 0, "exit": {"code": 7, "output": ""}});
+    stage.daemon.say.send(exited).unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(5), viewer.hear("terminal.closed")).await;
+    let closed = told.expect("nobody told the viewer");
+    assert_eq!(closed["code"], "agent_exited");
+    let message = closed["message"].as_str().unwrap();
+    assert!(message.contains("exited with 7"), "{message}");
+}
+
+/// The limit of typed input is exact.
+#[tokio::test]
+async fn typed_input_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
+    let mut stage = Stage::set().await;
+    let key = stage.plane.key().to_owned();
+    let mut viewer = stage.attach(&key).await;
+    stage.opens("", 0).await;
+    viewer.say(&json!({"type": "terminal.drive"})).await;
+    stage.opens("", 0).await;
+    driver_when(&mut viewer, |news| news["driving"] == true).await;
+    for (bytes, taken) in [(64 * 1024 + 1, false), (64 * 1024, true)] {
+        let data = STANDARD.encode("x".repeat(bytes));
+        viewer
+            .say(&json!({"type": "terminal.input", "data_base64": data}))
+            .await;
+        if taken {
+            let input = stage.terminal.hear("terminal.input").await;
+            assert_eq!(input["data_base64"], data.as_str());
+        } else {
+            let error = viewer.hear("terminal.error").await;
+            assert_eq!(error["code"], "invalid_input", "{bytes}");
+        }
+    }
 }

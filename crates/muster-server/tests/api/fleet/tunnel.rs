@@ -10,7 +10,7 @@ use super::{node_is, quick, worker_when};
 use crate::support::{Daemon, Enrolled, FakeAgent, TestPlane, eventually};
 
 /// Places a worker and lets an agent that listens here register with its key.
-async fn agent_of(plane: &TestPlane, daemon: &Daemon, id: &str) -> (FakeAgent, String) {
+pub(super) async fn agent_of(plane: &TestPlane, daemon: &Daemon, id: &str) -> (FakeAgent, String) {
     let before = daemon.script.started.lock().len();
     let placed = plane
         .as_person(
