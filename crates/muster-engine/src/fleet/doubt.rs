@@ -13,13 +13,12 @@ use crate::event::{InstanceKey, Waiter};
 use crate::row::EventKind;
 use crate::timers::TimerKey;
 
-/// A doubt that holds.
+/// A doubt that holds. Its words are made when somebody asks.
 #[derive(Debug)]
 pub(crate) struct Doubt {
     pub(crate) since: Timestamp,
     /// When it ends by itself.
     pub(crate) until: Timestamp,
-    pub(crate) evidence: Arc<str>,
     pub(crate) armed: Option<Timestamp>,
 }
 
@@ -87,6 +86,23 @@ impl Engine {
         seen
     }
 
+    /// Who is silent, and what follows, as of now.
+    pub(crate) fn doubt_text(&self, now: Timestamp) -> String {
+        let limits = self.limits.fleet;
+        let first = self.fleet.doubt.as_ref().map_or(now, |doubt| doubt.since);
+        let from = first - limits.node_grace;
+        let (nodes, agents) = (self.silent_nodes(from), self.silent_agents(now, from));
+        format!(
+            "{} of {} nodes and {} of {} agents fell silent within {}: it may be us, so nothing acts on it: nothing is lost, nothing is orphaned, for at most {}",
+            nodes.silent,
+            nodes.all,
+            agents.silent,
+            agents.all,
+            crate::liveness::seconds(limits.node_grace),
+            crate::liveness::seconds(limits.doubt_max),
+        )
+    }
+
     /// Somebody fell silent or speaks again: whether that is a doubt, or the end of one.
     pub(crate) fn weigh_doubt(&mut self, now: Timestamp, out: &mut Effects) {
         let limits = self.limits.fleet;
@@ -97,21 +113,11 @@ impl Engine {
         let much = nodes.is_much(limits.doubt_least) || agents.is_much(limits.doubt_least);
         match (&self.fleet.doubt, much) {
             (None, true) => {
-                let text: Arc<str> = format!(
-                    "{} of {} nodes and {} of {} agents fell silent within {}: it may be us, so nothing acts on it: nothing is lost, nothing is orphaned, for at most {}",
-                    nodes.silent,
-                    nodes.all,
-                    agents.silent,
-                    agents.all,
-                    crate::liveness::seconds(limits.node_grace),
-                    crate::liveness::seconds(limits.doubt_max),
-                )
-                .into();
+                let text = self.doubt_text(now);
                 let until = now + limits.doubt_max;
                 let mut doubt = Doubt {
                     since: now,
                     until,
-                    evidence: text.clone(),
                     armed: None,
                 };
                 self.timers

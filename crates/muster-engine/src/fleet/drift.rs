@@ -119,10 +119,11 @@ impl Engine {
             return;
         };
         node.drift.claimed = u32::try_from(node.named.len()).unwrap_or(u32::MAX);
+        // The names of its last beat are older.
+        node.drift.names = None;
         let same = node.named.len() == node.workers.len()
             && node.workers.iter().all(|w| node.named.contains_key(w));
         if same {
-            node.drift.names = None;
             self.drift_over(now, id, out);
         } else if node.drift.since.is_some() {
             self.raise_drift(now, id, out);
@@ -179,7 +180,7 @@ impl Engine {
         }
     }
 
-    fn drift_line(
+    pub(crate) fn drift_line(
         &mut self,
         now: Timestamp,
         id: &NodeId,
@@ -199,6 +200,15 @@ impl Engine {
             text: text.into(),
         };
         self.fleet_line(now, line, out);
+    }
+
+    /// Whether a node had said of a worker that it has it, or was asked for it before its last
+    /// inventory: what is newer than that is not missing there.
+    fn was_told(&self, node: &Node, worker: &WorkerId) -> bool {
+        let told = node.row.inventory.map(|(at, _)| at);
+        self.fleet.workers.get(worker).is_some_and(|worker| {
+            worker.row.confirmed_at.is_some() || Some(worker.row.state_at) <= told
+        })
     }
 
     /// Where a node's claims and what is believed differ now.
@@ -221,7 +231,9 @@ impl Engine {
                 )
             }
             None => {
-                let absent = held.iter().filter(|(id, _)| !node.named.contains_key(*id));
+                let absent = held
+                    .iter()
+                    .filter(|(id, _)| !node.named.contains_key(*id) && self.was_told(node, id));
                 let more = node
                     .named
                     .iter()

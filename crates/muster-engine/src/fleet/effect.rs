@@ -148,7 +148,7 @@ pub struct PassedOver {
     pub node: NodeId,
     /// Its name.
     pub name: Arc<str>,
-    /// `labels`, `full`, `suspect`, `unreachable`, `lost`, `cordoned`, `draining`, `retired`,
+    /// `labels`, `full`, `leaving`, `suspect`, `unreachable`, `lost`, `cordoned`, `draining`, `retired`,
     /// `unsupported`.
     pub why: &'static str,
     /// A sentence with the evidence and its age.
@@ -169,7 +169,7 @@ pub struct Fact {
 }
 
 /// A number that may not be known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known<T> {
     /// The number; `None` when nobody can know.
     pub value: Option<T>,
@@ -204,8 +204,12 @@ pub struct NodeView {
     pub beats_missed: u32,
     /// Frames of links that had been superseded.
     pub late_frames: u64,
-    /// Its load; `None` when it does not tell.
+    /// Its load; `None` when it does not tell, or cannot be heard now.
     pub load: Option<f64>,
+    /// Its load as it was last told, and when.
+    pub load_last: Option<(f64, Timestamp)>,
+    /// Why its load is not known.
+    pub load_reason: Option<String>,
     /// How many workers it has.
     pub workers: Known<u32>,
     /// Names of them, as last known.
@@ -240,14 +244,14 @@ pub struct FleetSummary {
     pub nodes: Vec<(NodeState, u32)>,
     /// Workers by state.
     pub workers: Vec<(WorkerState, u32)>,
-    /// Places on nodes that are online; `None` when one of them has no bound.
-    pub capacity: Option<u64>,
+    /// Places on nodes that are online.
+    pub capacity: Known<u64>,
     /// Of them, taken.
-    pub used: u64,
+    pub used: Known<u64>,
     /// Places on nodes about which nobody knows.
-    pub capacity_unknown: u64,
-    /// Share of the places that can be reached, 0..1; `None` without nodes.
-    pub reachable_share: Option<f64>,
+    pub capacity_unknown: Known<u64>,
+    /// Share of the places that can be reached, 0..1.
+    pub reachable_share: Known<f64>,
     /// Placements that wait.
     pub queued: u32,
     /// The reachable share fell: work gathers on what is left.

@@ -2,6 +2,7 @@
 //! The number of restarts tells which process it is about.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use muster_wire::fleet::frame::WorkerReport;
 use muster_wire::fleet::{ExitHow, ExitReport, NodeKind, RestartPolicy, WorkerState};
@@ -18,6 +19,8 @@ use crate::event::Waiter;
 use crate::liveness::seconds;
 use crate::row::Payload;
 
+/// A node's clock may be ahead of ours by so much.
+pub(crate) const AHEAD_MOST: Duration = Duration::from_secs(24 * 3600);
 /// The longest name of a worker, in characters.
 const NAME_MAX: usize = 128;
 
@@ -37,6 +40,11 @@ pub(crate) fn how(exit: &ExitReport) -> String {
         (None, None, Some(reason)) => format!("no exit code: {reason}"),
         (None, None, None) => "no exit code".into(),
     }
+}
+
+/// A moment as a node told it, unless no clock that works would say it.
+pub(crate) fn believable(now: Timestamp, told: Timestamp) -> Option<Timestamp> {
+    (told > Timestamp::ZERO && told <= now + AHEAD_MOST).then_some(told)
 }
 
 /// A name as a node told it, without what would steer a terminal, and not without end.
@@ -66,6 +74,9 @@ impl Engine {
 
     fn process_exited(&mut self, now: Timestamp, node: &NodeId, exited: Exited, out: &mut Effects) {
         let id = exited.worker.clone();
+        let mut exited = exited;
+        exited.exit.at = exited.exit.at.and_then(|at| believable(now, at));
+        exited.next_start_at = exited.next_start_at.map(|at| at.min(now + AHEAD_MOST));
         if !self.fleet.workers.contains_key(&id) && !self.adopt(now, node, &id, "", out) {
             return;
         }
@@ -93,6 +104,10 @@ impl Engine {
                 worker.row.ended = Some((now, ExitHow::Reported));
                 worker.row.exit = Some(exited.exit);
                 let text = format!("its exit was reported later: {words}");
+                let name = worker.row.name.clone();
+                if let Some(node) = self.fleet.nodes.get_mut(node) {
+                    node.names_no_more(&id, &name);
+                }
                 self.worker_is(now, &id, WorkerState::Exited, text, out);
             }
             return;
@@ -152,14 +167,17 @@ impl Engine {
         name: &str,
         out: &mut Effects,
     ) -> bool {
-        let Some(held) = self.fleet.nodes.get(node) else {
+        let living = self.fleet.living();
+        let Some(held) = self.fleet.nodes.get_mut(node) else {
             return false;
         };
         // A daemon keeps the ids that were minted here; a broker's are checked where they are read.
         if held.row.kind == NodeKind::Daemon && minted_noun(id.as_str()) != Some("wrk") {
             return false;
         }
-        if self.fleet.living() >= self.limits.fleet.workers_max as usize {
+        if living >= self.limits.fleet.workers_max as usize
+            || !held.adoptions.takes(now, held.row.max_workers)
+        {
             return false;
         }
         let io = match held.row.kind {

@@ -1,7 +1,7 @@
 //! Inventories against what is believed: each item has a verdict, none is refused as a whole.
 //! What one inventory omits is missing; what two of the same epoch omit has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use muster_wire::fleet::frame::{InventoryAnswer, ItemVerdict, WorkerReport};
@@ -10,7 +10,7 @@ use muster_wire::id::ID_BYTES_MAX;
 use muster_wire::{NodeId, Timestamp, WorkerId};
 
 use super::event::Inventory;
-use super::exits::shown_name;
+use super::exits::{AHEAD_MOST, believable, shown_name};
 use super::row::Wished;
 use super::{FleetReply, FleetSend, reply, send};
 use crate::effect::Effects;
@@ -20,6 +20,7 @@ use crate::engine::Engine;
 const OMITTED_ENDS: u32 = 2;
 /// The verdict of what is not taken over: of another node, of no id of ours, one too many.
 const REFUSED: &str = "refused";
+const ADOPTED: &str = "adopted";
 
 impl Engine {
     pub(crate) fn inventory_told(
@@ -35,14 +36,21 @@ impl Engine {
         let count = u32::try_from(inventory.workers.len()).unwrap_or(u32::MAX);
         let mut verdicts = Vec::with_capacity(inventory.workers.len());
         let mut named: BTreeMap<WorkerId, Arc<str>> = BTreeMap::new();
+        let (mut adopted, mut refused) = (BTreeSet::new(), 0);
+        let from = out.notices.len();
         for report in &inventory.workers {
             let verdict = match WorkerId::parse(&report.worker_id) {
                 Ok(worker) => {
                     named.insert(worker.clone(), shown_name(&report.name));
-                    self.worker_told(now, &id, &worker, report, out)
+                    let verdict = self.worker_told(now, &id, &worker, report, out);
+                    if verdict == ADOPTED {
+                        adopted.insert(worker);
+                    }
+                    verdict
                 }
                 Err(_) => REFUSED,
             };
+            refused += usize::from(verdict == REFUSED);
             verdicts.push(ItemVerdict {
                 worker_id: report.worker_id.chars().take(ID_BYTES_MAX).collect(),
                 verdict: verdict.into(),
@@ -55,6 +63,7 @@ impl Engine {
                 link.inventory_at = Some(now);
             }
         }
+        self.tell_adoptions(now, &id, (&adopted, refused), from, out);
         self.judge_omitted(now, &id, out);
         self.compare_inventory(now, &id, out);
         if let Some(waiter) = inventory.waiter {
@@ -93,7 +102,7 @@ impl Engine {
         let name = worker.row.name.clone();
         self.confirm_worker(now, id, report, out);
         if !ends {
-            return if known { "confirmed" } else { "adopted" };
+            return if known { "confirmed" } else { ADOPTED };
         }
         if let Some(held) = self.fleet.nodes.get(node)
             && held.row.kind == NodeKind::Relay
@@ -128,6 +137,8 @@ impl Engine {
         if report.restarts < row.restarts {
             return;
         }
+        let started_at = report.started_at.and_then(|at| believable(now, at));
+        let next_start_at = report.next_start_at.map(|at| at.min(now + AHEAD_MOST));
         let mut text: Option<String> = None;
         if let Some((_, how)) = row.ended {
             let seen = match how {
@@ -171,17 +182,21 @@ impl Engine {
         let changed = row.state != state
             || row.pid != pid
             || started_anew
-            || (report.started_at.is_some() && row.started_at != report.started_at)
-            || row.next_start_at != report.next_start_at;
+            || (started_at.is_some() && row.started_at != started_at)
+            || row.next_start_at != next_start_at;
         let was = row.state;
         row.pid = pid;
         row.restarts = report.restarts;
-        row.started_at = report.started_at.or(row.started_at);
-        row.next_start_at = report.next_start_at;
+        row.started_at = started_at.or(row.started_at);
+        row.next_start_at = next_start_at;
         row.confirmed_at = Some(now);
         worker.omitted = None;
+        worker.answer = None;
         worker.revived |= revived;
-        let node = worker.row.node.clone();
+        let (node, name) = (worker.row.node.clone(), worker.row.name.clone());
+        if let Some(held) = node.as_ref().and_then(|n| self.fleet.nodes.get_mut(n)) {
+            held.names_too(id, &name);
+        }
         if let (true, Some(node)) = (revived, &node) {
             self.bind(id, node);
         }

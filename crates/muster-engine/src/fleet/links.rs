@@ -9,6 +9,7 @@ use muster_wire::{Category, NodeId, Timestamp, WorkerId};
 
 use super::effect::FleetRefusal;
 use super::event::{Beat, Enrolment, Hello, LinkId};
+use super::exits::shown_name;
 use super::node::{Link, Node};
 use super::row::NodeRow;
 use super::{FleetReply, FleetSend, Line, reply, send};
@@ -21,6 +22,9 @@ use crate::row::EventKind;
 const BEAT_LEAST: Duration = Duration::from_millis(100);
 /// The most.
 const BEAT_MOST: Duration = Duration::from_secs(120);
+
+/// More load than this is told as this.
+const LOAD_MOST: f64 = 100.0;
 
 fn refuse_link(waiter: Waiter, code: &'static str, message: String, out: &mut Effects) {
     reply(waiter, FleetReply::LinkRefused { code, message }, out);
@@ -181,17 +185,20 @@ impl Engine {
             inventory_at: None,
             exchange_at: None,
             asked: false,
+            leaving: false,
         });
         node.excused = Duration::ZERO;
-        node.full = false;
+        node.full = None;
         if renamed {
             node.row.name = hello.name;
         }
-        node.row.labels = hello.labels;
+        let labels = hello.labels.iter().map(|label| shown_name(label));
+        node.row.labels = labels.filter(|label| !label.is_empty()).collect();
         node.row.max_workers = hello.max_workers;
         node.row.capabilities = hello.capabilities;
-        node.row.version = hello.version;
-        node.row.host = hello.host.or(node.row.host.take());
+        node.row.version = shown_name(&hello.version);
+        let host = hello.host.map(|host| shown_name(&host));
+        node.row.host = host.or(node.row.host.take());
         node.row.epoch = hello.epoch;
         node.row.connected_at = Some(now);
         node.row.heard_at = Some(now);
@@ -274,9 +281,10 @@ impl Engine {
         let at = beat.at.min(now);
         node.beat(at, &limits);
         node.row.beat = Some((at, beat.count));
-        node.load = beat.load.filter(|load| load.is_finite());
+        let load = beat.load.filter(|load| load.is_finite() && *load >= 0.0);
+        node.load = load.map(|load| (load.min(LOAD_MOST), at));
         let had_room = node.free() != Some(0);
-        node.full = false;
+        node.full = None;
         if let Some(max) = beat.max_workers {
             node.row.max_workers = max;
         }
@@ -335,6 +343,9 @@ impl Engine {
         };
         let why: Arc<str> = format!("{reason}; {workers}").into();
         node.row.goodbye = Some((now, why.clone()));
+        if let Some(link) = &mut node.link {
+            link.leaving = true;
+        }
         let text = format!("{} said goodbye: {why}", node.row.name);
         self.put_node(id, out);
         self.link_line(now, id, text, out);

@@ -1,6 +1,7 @@
 //! The fleet: nodes, their links, their workers, placements. Facts with times; a state is
 //! computed from them when asked. Knows no socket, no key and no clock.
 
+mod adoptions;
 mod agents;
 mod check;
 mod doubt;
@@ -58,8 +59,8 @@ pub(crate) struct Fleet {
     pub(crate) queue: BTreeSet<(Timestamp, WorkerId)>,
     /// While it is there nothing acts on silence.
     pub(crate) doubt: Option<Doubt>,
-    /// Since when too few places can be reached, and the sentence.
-    pub(crate) capacity_alarm: Option<(Timestamp, Arc<str>)>,
+    /// Since when too few places can be reached.
+    pub(crate) capacity_alarm: Option<Timestamp>,
 }
 
 impl Fleet {

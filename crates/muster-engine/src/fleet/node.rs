@@ -9,6 +9,7 @@ use muster_wire::fleet::frame::roster_digest;
 use muster_wire::fleet::{NodeKind, NodeState, NodeWish};
 use muster_wire::{Timestamp, WorkerId};
 
+use super::adoptions::Adoptions;
 use super::drift::Drift;
 use super::event::LinkId;
 use super::limits::FleetLimits;
@@ -36,6 +37,8 @@ pub(crate) struct Link {
     pub(crate) exchange_at: Option<Timestamp>,
     /// It was asked, and has not answered.
     pub(crate) asked: bool,
+    /// It said goodbye over it: nothing is placed there any more.
+    pub(crate) leaving: bool,
 }
 
 /// A node as the engine holds it.
@@ -61,13 +64,15 @@ pub(crate) struct Node {
     pub(crate) unknown_from: Option<Timestamp>,
     /// When a beat last agreed with what is believed: then all its workers were confirmed.
     pub(crate) matched_at: Option<Timestamp>,
-    pub(crate) load: Option<f64>,
-    /// It refused a start for want of room, and has not beaten since.
-    pub(crate) full: bool,
+    /// Its load as it was last told, and when.
+    pub(crate) load: Option<(f64, Timestamp)>,
+    /// It refused a start for want of room, and has not beaten since: when, and its words.
+    pub(crate) full: Option<(Timestamp, Arc<str>)>,
     pub(crate) late_frames: u64,
-    /// What its last inventory named.
+    /// What its last inventory named, and what it said of single workers since.
     pub(crate) named: BTreeMap<WorkerId, Arc<str>>,
     pub(crate) drift: Drift,
+    pub(crate) adoptions: Adoptions,
     /// The digest of its workers' ids, until they change.
     pub(crate) digest: Option<Arc<str>>,
     pub(crate) armed: Option<Timestamp>,
@@ -114,10 +119,11 @@ impl Node {
             unknown_from: None,
             matched_at: None,
             load: None,
-            full: false,
+            full: None,
             late_frames: 0,
             named: BTreeMap::new(),
             drift: Drift::default(),
+            adoptions: Adoptions::default(),
             digest: None,
             armed: None,
         }
@@ -147,13 +153,47 @@ impl Node {
 
     pub(crate) fn has_not(&mut self, worker: &WorkerId) {
         self.workers.remove(worker);
+        self.adoptions.living.remove(worker);
         self.digest = None;
+    }
+
+    /// It said that it has a worker: so its last inventory and its last beat need not be older
+    /// than that.
+    pub(crate) fn names_too(&mut self, worker: &WorkerId, name: &Arc<str>) {
+        self.named.insert(worker.clone(), name.clone());
+        if let Some(names) = &mut self.drift.names {
+            names.insert(name.clone());
+        }
+    }
+
+    /// It said that a worker ended.
+    pub(crate) fn names_no_more(&mut self, worker: &WorkerId, name: &Arc<str>) {
+        self.named.remove(worker);
+        if let Some(names) = &mut self.drift.names {
+            names.remove(name);
+        }
+    }
+
+    /// Whether something can be sent to it now, whatever an operator pinned.
+    pub(crate) fn is_here(&self) -> bool {
+        self.state.0 == NodeState::Online && self.link.is_some()
+    }
+
+    /// Its load, while what it said of it is of its present link and not overdue.
+    pub(crate) fn load_now(&self, now: Timestamp, limits: &FleetLimits) -> Option<f64> {
+        let speaks = matches!(
+            self.sign(now, limits),
+            Sign::Healthy | Sign::Settling { .. }
+        );
+        let beat = self.link.as_ref().and_then(|link| link.beat_at);
+        let (load, at) = self.load?;
+        (speaks && beat.is_some_and(|beat| at >= beat)).then_some(load)
     }
 
     /// Places that are free; `None` is without bound.
     pub(crate) fn free(&self) -> Option<u32> {
         let used = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
-        if self.full {
+        if self.full.is_some() {
             return Some(0);
         }
         (self.row.max_workers > 0).then(|| self.row.max_workers.saturating_sub(used))
@@ -287,6 +327,19 @@ impl Node {
     }
 
     fn seen(&self, now: Timestamp, limits: &FleetLimits) -> String {
+        let mut seen = self.signs(now, limits);
+        if self.link.as_ref().is_some_and(|link| link.leaving)
+            && let Some((at, why)) = &self.row.goodbye
+        {
+            let age = seconds(now.since(*at));
+            seen.push_str(&format!(
+                "; it said goodbye {age} ago ({why}): nothing is placed there"
+            ));
+        }
+        seen
+    }
+
+    fn signs(&self, now: Timestamp, limits: &FleetLimits) -> String {
         let age = |at: Timestamp| seconds(now.since(at));
         let heard = match self.row.heard_at {
             Some(at) => format!("last heard {} ago", age(at)),

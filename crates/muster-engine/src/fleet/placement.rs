@@ -25,6 +25,7 @@ enum Unfit {
     Unsupported,
     Cordoned,
     Draining,
+    Leaving,
     State(NodeState),
     Full,
 }
@@ -37,6 +38,7 @@ impl Unfit {
             Unfit::Unsupported => "unsupported",
             Unfit::Cordoned => "cordoned",
             Unfit::Draining => "draining",
+            Unfit::Leaving => "leaving",
             Unfit::State(state) => state.word(),
             Unfit::Full => "full",
         }
@@ -71,6 +73,7 @@ fn unfit(node: &Node, row: &WorkerRow) -> Option<Unfit> {
         NodeWish::Active => {}
     }
     match (node.state.0, &node.link) {
+        (NodeState::Online, Some(link)) if link.leaving => return Some(Unfit::Leaving),
         (NodeState::Online, Some(_)) => {}
         // Pinned, and nothing to send over.
         (NodeState::Online, None) => return Some(Unfit::State(NodeState::Unreachable)),
@@ -100,15 +103,27 @@ impl Engine {
                     None => word.into(),
                 }
             }
+            Unfit::Leaving => node.evidence(now, limits),
+            Unfit::State(_) if node.state.0 == NodeState::Online => format!(
+                "it has no connection to send over; {}",
+                node.evidence(now, limits)
+            ),
             Unfit::State(state) => {
                 let age = seconds(now.since(node.state.1));
                 format!("{state} for {age}: {}", node.evidence(now, limits))
             }
-            Unfit::Full => format!(
-                "{} of its {} places are taken",
-                node.workers.len(),
-                node.row.max_workers
-            ),
+            Unfit::Full => match &node.full {
+                Some((at, said)) => format!(
+                    "it said itself {} ago that it has no room ({said}), and has not beaten since; {} workers are believed there",
+                    seconds(now.since(*at)),
+                    node.workers.len()
+                ),
+                None => format!(
+                    "{} of its {} places are taken",
+                    node.workers.len(),
+                    node.row.max_workers
+                ),
+            },
         };
         PassedOver {
             node: node.row.id.clone(),
@@ -176,7 +191,7 @@ impl Engine {
         let used = u32::try_from(node.workers.len()).unwrap_or(u32::MAX);
         let free = node.free().unwrap_or(u32::MAX - used);
         // In hundredths, so that noise does not decide; one that cannot tell counts as half busy.
-        let load = (node.load.unwrap_or(0.5).clamp(0.0, 100.0) * 100.0) as u32;
+        let load = (node.load.map_or(0.5, |(load, _)| load).clamp(0.0, 100.0) * 100.0) as u32;
         let alike = node
             .workers
             .iter()
@@ -198,7 +213,7 @@ impl Engine {
         let (category, retry_after, hint) = if any(|why| why == Unfit::Full) {
             let hint = "wait for a place (queue), or raise a node's number of workers";
             (Category::FleetCapacity, Some(RETRY_AFTER), hint)
-        } else if any(|why| matches!(why, Unfit::State(_))) {
+        } else if any(|why| matches!(why, Unfit::State(_) | Unfit::Leaving)) {
             let hint = "look at what it says itself: muster node status, on its machine";
             (Category::NodeUnreachable, Some(RETRY_AFTER), hint)
         } else if any(|why| matches!(why, Unfit::Cordoned | Unfit::Draining)) {

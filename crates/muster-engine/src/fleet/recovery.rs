@@ -86,14 +86,18 @@ impl Engine {
             self.fleet.queue.insert((row.created_at, id.clone()));
         }
         let node = row.node.clone();
-        let agent = row.agent.is_some();
+        let (agent, adopted) = (row.agent.is_some(), row.adopted);
         let worker = Box::new(Worker::new(row, now));
         self.fleet.workers.insert(id.clone(), worker);
         if let Some((at, _)) = ended {
             if now.since(at) < REVOKE_AGAIN {
                 send(FleetSend::RevokeKey { worker: id.clone() }, out);
             }
-            return self.rearm_worker(&id);
+            self.rearm_worker(&id);
+            if let (true, Some(node)) = (adopted, &node) {
+                self.adopted_ended(node, &id);
+            }
+            return;
         }
         if queued {
             self.put_worker(&id, out);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use muster_wire::fleet::frame::SpawnOutput;
-use muster_wire::fleet::{ExitHow, ExitReport, WorkerState};
+use muster_wire::fleet::{ExitHow, ExitReport, NodeKind, WorkerState};
 use muster_wire::{Category, NodeId, Timestamp, WorkerId};
 
 use super::effect::FleetRefusal;
@@ -30,6 +30,26 @@ fn simple(category: Category, message: String, retry_after: Option<u32>) -> Flee
         hint: None,
         retry_after,
         passed_over: Vec::new(),
+    }
+}
+
+/// What an error in answer to a start says of it.
+enum Sense {
+    /// It is not started, and another node may.
+    Busy,
+    /// It is not started.
+    Refused,
+    /// Nothing: it may run.
+    Nothing,
+}
+
+/// A broker's error is a refusal. Our daemon says by its first word what it did not even try;
+/// anything else is an answer that nobody can read.
+fn sense_of(kind: NodeKind, message: &str) -> Sense {
+    match (kind, message.split(':').next()) {
+        (NodeKind::Daemon, Some("busy")) => Sense::Busy,
+        (NodeKind::Relay, _) | (_, Some("invalid_input")) => Sense::Refused,
+        (NodeKind::Daemon, _) => Sense::Nothing,
     }
 }
 
@@ -257,9 +277,10 @@ impl Engine {
         out: &mut Effects,
     ) {
         // Without a link it is late, and whoever waited was told so; inventories say the rest.
-        if self.fleet.nodes.get(node).is_none_or(|n| n.link.is_none()) {
-            return;
-        }
+        let kind = match self.fleet.nodes.get(node) {
+            Some(held) if held.link.is_some() => held.row.kind,
+            _ => return,
+        };
         let Some(worker) = self.fleet.workers.get_mut(id) else {
             return;
         };
@@ -289,7 +310,15 @@ impl Engine {
             Ok(SpawnOutput::Refused { message, .. }) => {
                 self.start_refused(now, id, &message, out);
             }
-            Err(message) => self.start_refused(now, id, &message, out),
+            Err(message) => match sense_of(kind, &message) {
+                Sense::Busy if waited => self.start_found_no_room(now, id, node, &message, out),
+                Sense::Refused => self.start_refused(now, id, &message, out),
+                Sense::Busy | Sense::Nothing => {
+                    // It may run: the next inventories tell.
+                    worker.answer = Some(message);
+                    self.start_unconfirmed(now, id, out);
+                }
+            },
         }
     }
 
@@ -330,7 +359,7 @@ impl Engine {
         let row = worker.row.clone();
         if let Some(node) = self.fleet.nodes.get_mut(node) {
             node.has_not(id);
-            node.full = true;
+            node.full = Some((now, message.into()));
         }
         match self.choose_node(now, &row, Some(node)) {
             Ok((other, link)) => self.start_at(now, id, &other, link, out),

@@ -2,18 +2,20 @@
 //! silently on what is left. Recounted when asked; nothing is counted up and down.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use muster_wire::Timestamp;
 use muster_wire::fleet::{NodeState, NodeWish, WorkerState};
 
-use super::effect::FleetSummary;
+use super::effect::{FleetSummary, Known};
 use super::node::Node;
+use super::views::is_known;
 use crate::effect::Effects;
 use crate::engine::Engine;
 
 /// Below this share of the places that can be reached an alarm is raised.
 const REACHABLE_LEAST: f64 = 0.75;
+/// Nodes that an alarm names.
+const NAMED: usize = 10;
 
 /// A node whose places count: it takes work, and was there once.
 fn counts(node: &Node) -> bool {
@@ -39,32 +41,42 @@ impl Engine {
                 1.0
             }
         };
-        let all: f64 = nodes.iter().map(|node| weight(node)).sum();
-        let here = nodes.iter().filter(|node| reached(node));
-        let here: f64 = here.map(|node| weight(node)).sum();
+        let sum =
+            |nodes: &mut dyn Iterator<Item = &&Node>| nodes.fold(0.0, |all, n| all + weight(n));
+        let all = sum(&mut nodes.iter());
+        let here = sum(&mut nodes.iter().filter(|node| reached(node)));
         (all > 0.0).then(|| here / all)
+    }
+
+    /// How much can be reached and who cannot, as of now.
+    fn capacity_text(&self) -> String {
+        let share = self.share(|node| !is_out_of_reach(node));
+        let percent = (share.unwrap_or_default() * 100.0) as u32;
+        let nodes = self.fleet.nodes.values();
+        let mut away: Vec<&str> = nodes
+            .filter(|node| counts(node) && is_out_of_reach(node))
+            .map(|node| &*node.row.name)
+            .collect();
+        away.sort_unstable();
+        let more = match away.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        away.truncate(NAMED);
+        format!(
+            "{percent} % of the fleet's places can be reached; out of reach: {}{more}; new work gathers on what is left",
+            away.join(", ")
+        )
     }
 
     /// Raises the alarm about reachable capacity, or ends it.
     pub(crate) fn weigh_capacity(&mut self, now: Timestamp, out: &mut Effects) {
         let share = self.share(|node| !is_out_of_reach(node));
         let low = share.is_some_and(|share| share < REACHABLE_LEAST);
-        match (&self.fleet.capacity_alarm, low) {
+        match (self.fleet.capacity_alarm, low) {
             (None, true) => {
-                let percent = (share.unwrap_or_default() * 100.0) as u32;
-                let nodes = self.fleet.nodes.values();
-                let mut away: Vec<&str> = nodes
-                    .filter(|node| counts(node) && is_out_of_reach(node))
-                    .map(|node| &*node.row.name)
-                    .take(10)
-                    .collect();
-                away.sort_unstable();
-                let text: Arc<str> = format!(
-                    "{percent} % of the fleet's places can be reached; out of reach: {}; new work gathers on what is left",
-                    away.join(", ")
-                )
-                .into();
-                self.fleet.capacity_alarm = Some((now, text.clone()));
+                self.fleet.capacity_alarm = Some(now);
+                let text = self.capacity_text();
                 self.alarm_line(now, "capacity", true, text, out);
             }
             (Some(_), false) => {
@@ -72,6 +84,7 @@ impl Engine {
                 let text = "enough of the fleet's places can be reached again";
                 self.alarm_line(now, "capacity_over", false, text, out);
             }
+            // Its words are made when somebody asks.
             (None, false) | (Some(_), true) => {}
         }
     }
@@ -79,30 +92,12 @@ impl Engine {
     pub(crate) fn fleet_summary(&self, now: Timestamp) -> FleetSummary {
         let mut nodes: BTreeMap<NodeState, u32> = BTreeMap::new();
         let mut workers: BTreeMap<WorkerState, u32> = BTreeMap::new();
-        let mut summary = FleetSummary {
-            capacity: Some(0),
-            ..FleetSummary::default()
-        };
+        let mut summary = FleetSummary::default();
         for node in self.fleet.nodes.values() {
             summary.late_frames += node.late_frames;
             summary.drifting += u32::from(node.drift.since.is_some());
-            if node.is_retired() {
-                continue;
-            }
-            *nodes.entry(node.state.0).or_default() += 1;
-            let places = u64::from(node.row.max_workers);
-            match node.state.0 {
-                NodeState::Online => {
-                    summary.used += node.workers.len() as u64;
-                    summary.capacity = match places {
-                        0 => None,
-                        places => summary.capacity.map(|all| all + places),
-                    };
-                }
-                NodeState::Connecting
-                | NodeState::Suspect
-                | NodeState::Unreachable
-                | NodeState::Lost => summary.capacity_unknown += places,
+            if !node.is_retired() {
+                *nodes.entry(node.state.0).or_default() += 1;
             }
         }
         for worker in self.fleet.workers.values().filter(|worker| worker.lives()) {
@@ -111,15 +106,77 @@ impl Engine {
         }
         summary.nodes = nodes.into_iter().collect();
         summary.workers = workers.into_iter().collect();
-        summary.reachable_share = self.share(|node| node.state.0 == NodeState::Online);
+        self.count_places(&mut summary);
         summary.queued = u32::try_from(self.fleet.queue.len()).unwrap_or(u32::MAX);
-        let alarm = self.fleet.capacity_alarm.as_ref();
-        summary.capacity_alarm = alarm.map(|(at, text)| {
-            let age = crate::liveness::seconds(now.since(*at));
-            format!("for {age}: {text}")
+        summary.capacity_alarm = self.fleet.capacity_alarm.map(|at| {
+            let age = crate::liveness::seconds(now.since(at));
+            format!("for {age}: {}", self.capacity_text())
         });
         let doubt = self.fleet.doubt.as_ref();
-        summary.doubt = doubt.map(|doubt| (doubt.since, doubt.evidence.to_string()));
+        summary.doubt = doubt.map(|doubt| (doubt.since, self.doubt_text(now)));
         summary
+    }
+
+    /// Places, and what nobody can know about them.
+    fn count_places(&self, summary: &mut FleetSummary) {
+        let all = self.fleet.nodes.values().filter(|node| !node.is_retired());
+        let (here, away): (Vec<&Node>, Vec<&Node>) = all.partition(|node| node.is_here());
+        let bound = |node: &&Node| u64::from(node.row.max_workers);
+        let was_here = |node: &&&Node| node.row.connected_at.is_some();
+        let connecting = away
+            .iter()
+            .filter(was_here)
+            .filter(|node| node.state.0 == NodeState::Connecting);
+        let yet = match (here.is_empty(), connecting.count()) {
+            (true, n @ 1..) => Some(format!("no node is online yet, {n} connect")),
+            _ => None,
+        };
+        let boundless = here.iter().filter(|node| node.row.max_workers == 0).count();
+        let reason = yet.clone().or_else(|| match boundless {
+            0 => None,
+            n => Some(format!("{n} of {} nodes online have no bound", here.len())),
+        });
+        summary.capacity = number(here.iter().map(bound).sum(), reason);
+        let untold = here.iter().filter(|node| !is_known(node)).count();
+        let reason = yet.clone().or_else(|| match untold {
+            0 => None,
+            n => Some(format!(
+                "{n} of {} nodes online have not told their workers since they connected",
+                here.len()
+            )),
+        });
+        summary.used = number(here.iter().map(|n| n.workers.len() as u64).sum(), reason);
+        if summary.used.value.is_none() {
+            let believed = self.fleet.nodes.values().map(|n| n.workers.len() as u64);
+            let heard = self.fleet.nodes.values().filter_map(|n| n.row.heard_at);
+            summary.used.last = heard.max().map(|at| (believed.sum(), at));
+        }
+        let boundless = away
+            .iter()
+            .filter(was_here)
+            .filter(|node| node.row.max_workers == 0)
+            .count();
+        let reason = match boundless {
+            0 => None,
+            n => Some(format!("{n} nodes that are not online have no bound")),
+        };
+        summary.capacity_unknown = number(away.iter().map(bound).sum(), reason);
+        let share = self.share(Node::is_here).filter(|_| yet.is_none());
+        summary.reachable_share = Known {
+            value: share,
+            reason: share
+                .is_none()
+                .then(|| yet.unwrap_or_else(|| "no node that takes work has connected yet".into())),
+            last: None,
+        };
+    }
+}
+
+/// A number, unless there is a reason why it is not known.
+fn number(value: u64, reason: Option<String>) -> Known<u64> {
+    Known {
+        value: reason.is_none().then_some(value),
+        reason,
+        last: None,
     }
 }

@@ -9,6 +9,7 @@ use muster_wire::id::minted_noun;
 use muster_wire::{NodeId, WorkerId};
 
 use super::effect::{Fact, FleetQuestion, FleetReply, Known, NodeView, WorkerView};
+use super::limits::FleetLimits;
 use super::node::Node;
 use super::worker::Worker;
 use crate::effect::Reply;
@@ -159,7 +160,10 @@ impl Engine {
             WorkerState::Starting if worker.sent.is_some() => {
                 "its node was told to start it and has not answered yet".into()
             }
-            WorkerState::Starting => format!("its start is not confirmed; {confirmed}"),
+            WorkerState::Starting => match &worker.answer {
+                Some(said) => format!("its start is not confirmed; its node said: {said}"),
+                None => format!("its start is not confirmed; {confirmed}"),
+            },
             WorkerState::Running => format!("it runs, {confirmed}"),
             WorkerState::Restarting => match (&row.exit, row.next_start_at) {
                 (Some(exit), Some(at)) => format!(
@@ -247,7 +251,9 @@ impl Engine {
                 .map_or(limits.heartbeat, |link| link.beat_interval),
             beats_missed: node.beats_missed(now),
             late_frames: node.late_frames,
-            load: node.load,
+            load: node.load_now(now, limits),
+            load_last: node.load,
+            load_reason: no_load(node, now, limits),
             workers: count(node, now),
             worker_names,
             free: free(node),
@@ -256,9 +262,24 @@ impl Engine {
     }
 }
 
+/// Why its load is not known.
+fn no_load(node: &Node, now: Timestamp, limits: &FleetLimits) -> Option<String> {
+    if node.load_now(now, limits).is_some() {
+        return None;
+    }
+    let age = seconds(now.since(node.state.1));
+    Some(match (&node.link, node.state.0) {
+        (Some(link), NodeState::Online) if link.beat_at.is_some() => "not_reported_by_node".into(),
+        (None, NodeState::Online) => "the node has no connection".into(),
+        (_, state) => format!("the node is {state} for {age}"),
+    })
+}
+
 /// Whether its count of workers can be known: it said so, and can be reached.
-fn is_known(node: &Node) -> bool {
+pub(crate) fn is_known(node: &Node) -> bool {
     match node.state.0 {
+        // Pinned, and nobody there.
+        NodeState::Online if node.link.is_none() => false,
         NodeState::Online | NodeState::Suspect => match (node.row.inventory, node.unknown_from) {
             (None, _) => false,
             (Some((told, _)), Some(from)) => told >= from,
@@ -288,6 +309,7 @@ fn count(node: &Node, now: Timestamp) -> Known<u32> {
             let age = seconds(now.since(node.state.1));
             format!("the node is {} for {age}", node.state.0)
         }
+        NodeState::Online if node.link.is_none() => "the node has no connection".into(),
         NodeState::Connecting | NodeState::Online | NodeState::Suspect => {
             "it has not told its workers since it connected".into()
         }
@@ -301,12 +323,13 @@ fn count(node: &Node, now: Timestamp) -> Known<u32> {
 
 fn free(node: &Node) -> Known<u32> {
     let reason = match node.state.0 {
+        NodeState::Online if node.link.is_none() => Some("the node has no connection".to_owned()),
         NodeState::Online if node.row.max_workers == 0 => Some("it has no bound".to_owned()),
         NodeState::Online => None,
         state => Some(format!("the node is {state}")),
     };
     Known {
-        value: node.free().filter(|_| node.state.0 == NodeState::Online),
+        value: node.free().filter(|_| node.is_here()),
         reason,
         last: None,
     }

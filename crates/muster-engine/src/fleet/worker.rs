@@ -30,6 +30,8 @@ pub(crate) struct Worker {
     pub(crate) sent: Option<(LinkId, Timestamp)>,
     /// The last link over which its start was sent.
     pub(crate) tried: Option<LinkId>,
+    /// What its node answered to its start, where that tells nothing of it.
+    pub(crate) answer: Option<Arc<str>>,
     /// Who waits for its start, and whether by a repeated wish.
     pub(crate) starters: Vec<(Waiter, bool)>,
     /// Who waits for its end.
@@ -50,6 +52,7 @@ impl Worker {
             omitted: None,
             sent: None,
             tried: None,
+            answer: None,
             starters: Vec::new(),
             releasers: Vec::new(),
             release_by: None,
@@ -160,8 +163,13 @@ impl Engine {
 
     /// A worker is at a node now: a new one, or one whose end was an error.
     pub(crate) fn bind(&mut self, id: &WorkerId, node: &NodeId) {
+        let worker = self.fleet.workers.get(id);
+        let adopted = worker.is_some_and(|worker| worker.row.adopted);
         if let Some(node) = self.fleet.nodes.get_mut(node) {
             node.has(id.clone());
+            if adopted {
+                node.adoptions.living.insert(id.clone());
+            }
         }
     }
 
@@ -201,8 +209,15 @@ impl Engine {
         let releasers = std::mem::take(&mut worker.releasers);
         let node = worker.row.node.clone();
         let agent = worker.row.agent.clone();
+        let (name, adopted) = (worker.row.name.clone(), worker.row.adopted);
         if let Some(node) = node.as_ref().and_then(|id| self.fleet.nodes.get_mut(id)) {
             node.has_not(id);
+            if matches!(
+                how,
+                ExitHow::Reported | ExitHow::Released | ExitHow::StartFailed
+            ) {
+                node.names_no_more(id, &name);
+            }
         }
         let state = if lost {
             WorkerState::Lost
@@ -232,6 +247,9 @@ impl Engine {
             notice(route, out);
         }
         self.agent_process_ended(now, id, text, out);
+        if let (true, Some(node)) = (adopted, &node) {
+            self.adopted_ended(node, id);
+        }
         if let Some(node) = node {
             self.drain_next(now, &node, out);
             self.place_waiting(now, out);
@@ -305,7 +323,7 @@ impl Engine {
     }
 
     /// An ended worker is only in the store from now on.
-    fn forget_worker(&mut self, id: &WorkerId) {
+    pub(crate) fn forget_worker(&mut self, id: &WorkerId) {
         if let Some(mut worker) = self.fleet.workers.remove(id) {
             let key = || TimerKey::Worker(id.clone());
             self.timers.arm(&mut worker.armed, None, key);

@@ -241,17 +241,18 @@ fn the_share_that_can_be_reached_is_shown_and_its_fall_alarmed() {
         .collect();
     let summary = world.summary();
     assert_eq!(
-        (summary.capacity, summary.reachable_share),
+        (summary.capacity.value, summary.reachable_share.value),
         (Some(30), Some(1.0))
     );
     all[0].disconnect(&mut world, "reset");
     let speaking: Vec<&Machine> = all.iter().skip(1).collect();
     world.pass_beating(&speaking, SECOND * 50);
     assert_eq!(world.summary().capacity_alarm, None, "suspect is no alarm");
-    assert_eq!(world.summary().capacity_unknown, 10);
+    assert_eq!(world.summary().capacity_unknown.value, Some(10));
     world.pass_beating(&speaking, SECOND * 20);
     let summary = world.summary();
-    assert_eq!((summary.capacity, summary.capacity_unknown), (Some(20), 10));
+    let unknown = summary.capacity_unknown.value;
+    assert_eq!((summary.capacity.value, unknown), (Some(20), Some(10)));
     let alarm = summary.capacity_alarm.expect("an alarm");
     assert!(alarm.contains("n0") && alarm.contains("66 %"), "{alarm}");
     all[0].connect(&mut world);

@@ -181,7 +181,10 @@ fn a_full_fleet_is_said_and_starts_count_from_the_moment_they_are_sent() {
     assert_eq!(refusal.passed_over[0].why, "full");
     assert_eq!(world.node("a").free.value, Some(0));
     let summary = world.summary();
-    assert_eq!((summary.capacity, summary.used), (Some(2), 2));
+    assert_eq!(
+        (summary.capacity.value, summary.used.value),
+        (Some(2), Some(2))
+    );
 }
 
 #[test]

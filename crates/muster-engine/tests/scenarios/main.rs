@@ -12,6 +12,7 @@ mod fleet_liveness;
 mod fleet_placement;
 mod fleet_properties;
 mod fleet_sim;
+mod fleet_truth;
 mod fleet_wishes;
 mod fleet_workers;
 mod machine;

@@ -157,7 +157,7 @@ async fn fleet_into(text: &mut Text, app: &App) {
     let workers = summary.workers.iter();
     let workers = workers.map(|(state, count)| (state.word(), f64::from(*count)));
     text.family(names::WORKERS, "state", workers);
-    if let Some(share) = summary.reachable_share {
+    if let Some(share) = summary.reachable_share.value {
         text.number(names::PLACES_REACHABLE, share);
     }
     text.number(names::PLACEMENTS_QUEUED, f64::from(summary.queued));

@@ -109,15 +109,49 @@ pub(super) fn text_of(style: &Style, fleet: &Value, now: Timestamp) -> String {
 fn places(fleet: &Value) -> String {
     let of = fleet.get("capacity").unwrap_or(&Value::Null);
     let used = item::number(of, &["used"]).map_or_else(|| "?".to_owned(), span::number);
-    let mut text = match item::number(of, &["reachable"]) {
-        Some(all) => format!("{used} of {} used", span::number(all)),
-        None => format!("{used} used, no cap"),
+    let why = |name: &str| item::text(of, &[name]);
+    let mut text = match (
+        item::number(of, &["reachable"]),
+        why("reachable_reason").filter(|_| of.get("reachable").is_some()),
+    ) {
+        (Some(all), _) => format!("{used} of {} used", span::number(all)),
+        (None, Some(why)) => format!("{used} of ? used: {why}"),
+        (None, None) => format!("{used} used, no cap"),
     };
-    if let Some(unknown @ 1..) = item::number(of, &["unknown"]) {
-        text += &format!(", {} unknown", span::number(unknown));
+    match (item::number(of, &["unknown"]), why("unknown_reason")) {
+        (Some(unknown @ 1..), _) => text += &format!(", {} unknown", span::number(unknown)),
+        (None, Some(why)) => text += &format!(", ? unknown: {why}"),
+        _ => {}
     }
     if let Some(share) = of.get("reachable_share").and_then(Value::as_f64) {
         text += &format!(", {:.0} % reachable", share * 100.0);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_nobody_knows_are_a_question_mark_with_the_reason() {
+        let shown = |capacity: Value| places(&json!({"capacity": capacity}));
+        assert_eq!(
+            shown(json!({"reachable": 16, "used": 11, "unknown": 8, "reachable_share": 0.67})),
+            "11 of 16 used, 8 unknown, 67 % reachable"
+        );
+        let why = "no node is online yet, 52 connect";
+        assert_eq!(
+            shown(
+                json!({"reachable": null, "reachable_reason": why, "used": null,
+                   "used_reason": why, "unknown": 0, "reachable_share": null})
+            ),
+            "? of ? used: no node is online yet, 52 connect"
+        );
+        assert_eq!(
+            shown(json!({"reachable": 4, "used": 1, "unknown": null,
+                   "unknown_reason": "1 node has no bound"})),
+            "1 of 4 used, ? unknown: 1 node has no bound"
+        );
+    }
 }

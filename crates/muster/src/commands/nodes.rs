@@ -4,7 +4,7 @@
 use muster_wire::Timestamp;
 use serde_json::Value;
 
-use super::known::Known;
+use super::known::{Known, text_or_reason};
 use super::list::{List, Listed};
 use super::resolve::{self, Noun};
 use super::{Asking, fleet_history, item, list, node_wishes};
@@ -224,7 +224,8 @@ pub(super) fn text_of(style: &Style, node: &Value, now: Timestamp) -> String {
         "load",
         node.get("load")
             .and_then(serde_json::Value::as_f64)
-            .map(|load| format!("{:.0} %", load * 100.0)),
+            .map(|load| format!("{:.0} %", load * 100.0))
+            .or_else(|| text_or_reason(node, "load")),
     );
     for fact in node
         .get("facts")

@@ -196,7 +196,12 @@ pub(super) fn text_of(style: &Style, worker: &Value, now: Timestamp) -> String {
     line("io", text_or_reason(worker, "io"));
     line("agent", item::text(worker, &["agent", "agent_id"]));
     line("labels", Some(texts(worker, "labels").join(", ")));
-    line("placed by", item::text(worker, &["principal"]));
+    let adopted = worker.get("adopted") == Some(&Value::Bool(true));
+    let placed = match adopted {
+        true => Some("nobody here: its node had it, and it was adopted".to_owned()),
+        false => item::text(worker, &["principal"]),
+    };
+    line("placed by", placed);
     line("waits for", item::text(worker, &["waits_for"]));
     line(
         "gives up",

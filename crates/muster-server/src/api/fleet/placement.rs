@@ -419,8 +419,8 @@ fn unconfirmed(view: &WorkerView) -> Problem {
     Problem::new(
         Category::StillRunning,
         format!(
-            "{} was sent to {node}, which has not answered in time: it may run. Ask for {}, or repeat with the same Idempotency-Key",
-            view.row.name, view.row.id
+            "{} was sent to {node}, and it may run: {}. Ask for {}, or repeat with the same Idempotency-Key",
+            view.row.name, view.evidence, view.row.id
         ),
     )
     .retry_after(5)

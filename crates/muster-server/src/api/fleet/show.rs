@@ -16,7 +16,7 @@ pub(super) fn time(at: Option<Timestamp>) -> Value {
 }
 
 /// A number under its name; where it is not known with `NAME_reason` and `NAME_last`.
-fn known(out: &mut Map<String, Value>, name: &str, number: &Known<u32>) {
+fn known<T: Copy + serde::Serialize>(out: &mut Map<String, Value>, name: &str, number: &Known<T>) {
     out.insert(name.to_owned(), json!(number.value));
     if let Some(reason) = &number.reason {
         out.insert(format!("{name}_reason"), json!(reason));
@@ -55,15 +55,17 @@ pub(super) fn node(view: &NodeView) -> Value {
         "max_workers": (row.max_workers > 0).then_some(row.max_workers),
         "version": row.version,
         "host": row.host,
-        "load": view.load,
         "worker_names": view.worker_names,
         "drift": view.drift,
         "heard_at": time(row.heard_at),
         "next": next(view),
     }));
-    if view.load.is_none() {
-        out.insert("load_reason".into(), json!("not_reported_by_node"));
-    }
+    let load = Known {
+        value: view.load,
+        reason: view.load_reason.clone(),
+        last: view.load_last,
+    };
+    known(&mut out, "load", &load);
     known(&mut out, "workers", &view.workers);
     known(&mut out, "free", &view.free);
     if let Some(pin) = &row.pin {
@@ -165,6 +167,11 @@ fn row(row: &WorkerRow) -> Value {
         "ended_at": time(row.ended.map(|(at, _)| at)),
         "ended_how": row.ended.map(|(_, how)| how),
     }));
+    if row.adopted {
+        // The node's own principal placed nothing.
+        out.insert("principal".into(), Value::Null);
+        out.insert("principal_reason".into(), json!("adopted"));
+    }
     if row.state == WorkerState::Queued {
         out.insert("place_by".into(), time(row.place_by));
         out.insert("waits_for".into(), json!(row.waits_for));
@@ -253,12 +260,6 @@ pub(super) fn summary(summary: &FleetSummary) -> Value {
     let mut out = object(json!({
         "nodes": nodes,
         "workers": workers,
-        "capacity": {
-            "reachable": summary.capacity,
-            "used": summary.used,
-            "unknown": summary.capacity_unknown,
-            "reachable_share": summary.reachable_share,
-        },
         "queued": summary.queued,
         "drifting": summary.drifting,
         "late_frames": summary.late_frames,
@@ -266,6 +267,12 @@ pub(super) fn summary(summary: &FleetSummary) -> Value {
             json!({"since": since.rfc3339(), "evidence": evidence})
         }),
     }));
+    let mut capacity = Map::new();
+    known(&mut capacity, "reachable", &summary.capacity);
+    known(&mut capacity, "used", &summary.used);
+    known(&mut capacity, "unknown", &summary.capacity_unknown);
+    known(&mut capacity, "reachable_share", &summary.reachable_share);
+    out.insert("capacity".into(), capacity.into());
     let mut alarms = Vec::new();
     if let Some(text) = &summary.capacity_alarm {
         alarms.push(json!({"kind": "capacity", "text": text}));
@@ -308,6 +315,35 @@ fn object(value: Value) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn capacity_that_nobody_knows_is_null_with_its_reason_and_never_0() {
+        let reason = || Some("no node is online yet, 52 connect".to_owned());
+        let shown = summary(&FleetSummary {
+            used: Known {
+                value: None,
+                reason: reason(),
+                last: Some((7, Timestamp(1_000_000))),
+            },
+            reachable_share: Known {
+                value: None,
+                reason: reason(),
+                last: None,
+            },
+            capacity_unknown: Known {
+                value: Some(4),
+                ..Known::default()
+            },
+            ..FleetSummary::default()
+        });
+        let capacity = &shown["capacity"];
+        assert_eq!(capacity["used"], Value::Null);
+        assert_eq!(capacity["used_reason"], json!(reason()));
+        assert_eq!(capacity["used_last"]["value"], 7);
+        assert_eq!(capacity["reachable_share"], Value::Null);
+        assert_eq!(capacity["reachable_share_reason"], json!(reason()));
+        assert_eq!(capacity["unknown"], 4);
+    }
 
     #[test]
     fn what_nobody_knows_is_null_with_its_reason_and_what_was_last_known() {

@@ -86,6 +86,11 @@ async fn a_registration_is_answered_with_every_capability_and_the_beat() {
         (&worker["adopted"], &worker["state"]),
         (&json!(true), &json!("running"))
     );
+    // Nobody here placed it.
+    assert_eq!(
+        (&worker["principal"], &worker["principal_reason"]),
+        (&Value::Null, &json!("adopted"))
+    );
 }
 
 #[tokio::test]
