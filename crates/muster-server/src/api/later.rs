@@ -6,6 +6,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::problem::Problem;
 use crate::app::App;
+use crate::relay::envelope::is_spoken_at;
 
 /// Path and what it would be.
 pub(crate) const LATER: &[(&str, &str)] = &[
@@ -34,6 +35,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     LATER
         .iter()
         .fold(OpenApiRouter::new(), |router, (path, what)| {
-            router.route(path, any(async || Problem::not_supported(what)))
+            router.route(
+                path,
+                any(async || match is_spoken_at(path) {
+                    true => Problem::not_supported_of_relay(what),
+                    false => Problem::not_supported(what),
+                }),
+            )
         })
 }

@@ -39,13 +39,20 @@ impl Problem {
 
     /// 501: this plane does not have that surface.
     pub fn not_supported(what: &str) -> Self {
+        Self::not_supported_by(what, "docs/agentfield.md")
+    }
+
+    /// 501 of the surface of Relay's engine.
+    pub(crate) fn not_supported_of_relay(what: &str) -> Self {
+        Self::not_supported_by(what, "docs/relay.md")
+    }
+
+    fn not_supported_by(what: &str, document: &str) -> Self {
         let mut problem = Self::new(
             Category::NotSupported,
-            format!("{what} is not supported by this plane; see docs/agentfield.md"),
+            format!("{what} is not supported by this plane; see {document}"),
         );
-        problem.body.details = Some(serde_json::json!({
-            "link": "docs/agentfield.md"
-        }));
+        problem.body.details = Some(serde_json::json!({ "link": document }));
         problem
     }
 

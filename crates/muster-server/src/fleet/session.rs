@@ -16,7 +16,9 @@ use muster_engine::fleet::event::Hello;
 use muster_engine::fleet::{FleetEvent, FleetReply};
 use muster_engine::{Event, Reply};
 use muster_wire::NodeId;
-use muster_wire::fleet::frame::{NodeFrame, PlaneFrame, read_node_frame, write_frame};
+use muster_wire::fleet::frame::{
+    NodeFrame, PlaneFrame, read_node_frame, read_node_frame_by_item, write_frame,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
@@ -34,6 +36,8 @@ const REGISTER_MAX: Duration = Duration::from_secs(10);
 const WRITE_MAX: Duration = Duration::from_secs(10);
 /// How long a close in good order may take.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
+/// How long a socket that cannot be read stays open for its close to be read.
+pub(crate) const LINGER: Duration = Duration::from_millis(500);
 /// Frames without an answer that are taken at once, and how fast there are more.
 const TOKENS: f64 = 200.0;
 const TOKENS_PER_SECOND: f64 = 100.0;
@@ -164,7 +168,7 @@ async fn introduce(app: &App, node: &NodeId, socket: &mut WebSocket) -> Result<I
             Some(Ok(Message::Close(_))) | None => {
                 return Err(End::gone("it left before it registered"));
             }
-            Some(Err(error)) => return Err(End::gone(error.to_string())),
+            Some(Err(error)) => return Err(broke(&error, FRAME_MAX)),
         };
         let refusal = match read_node_frame(&text) {
             Ok(NodeFrame::Register { node_id, id, .. }) if node_id != node.as_str() => {
@@ -310,7 +314,7 @@ async fn read(here: &Here<'_>, dialect: &Dialect, stream: &mut SplitStream<&mut 
             }
             Some(Ok(Message::Binary(_))) => Utf8Bytes::default(),
             Some(Ok(Message::Close(frame))) => return End::gone(closed_by_peer(frame)),
-            Some(Err(error)) => return End::gone(format!("the connection broke: {error}")),
+            Some(Err(error)) => return broke(&error, FRAME_MAX),
             None => return End::gone("the connection ended without a close"),
         };
         if here.app.driver.restored() != restored {
@@ -320,8 +324,8 @@ async fn read(here: &Here<'_>, dialect: &Dialect, stream: &mut SplitStream<&mut 
                 "the plane's engine was rebuilt: come back",
             );
         }
-        let frame = match read_node_frame(&text) {
-            Ok(frame) => frame,
+        let (frame, unread) = match read_node_frame_by_item(&text) {
+            Ok(read) => read,
             Err(why) => {
                 bucket.take().await;
                 here.link.answer(invalid(&text, &why)).await;
@@ -332,7 +336,7 @@ async fn read(here: &Here<'_>, dialect: &Dialect, stream: &mut SplitStream<&mut 
         if !dialect.awaits_engine(&frame) {
             bucket.take().await;
         }
-        if let Err(end) = dialect.take(here, frame).await {
+        if let Err(end) = dialect.take(here, frame, unread).await {
             return end;
         }
     }
@@ -368,6 +372,25 @@ async fn say(socket: &mut WebSocket, frame: &PlaneFrame) -> Result<(), End> {
     }
 }
 
+/// The end of a socket that cannot be read any more. Who sent too much at once is told so.
+fn broke(error: &axum::Error, most: usize) -> End {
+    if is_too_large(error) {
+        return End::close(close_code::SIZE, too_large(most));
+    }
+    End::gone(format!("the connection broke: {error}"))
+}
+
+/// Whether a frame was larger than it may be.
+pub(crate) fn is_too_large(error: &axum::Error) -> bool {
+    // The library's own error lies under axum's, which has no words of its own.
+    error.to_string().contains("too long")
+}
+
+/// What is said to whoever sent too much at once.
+pub(crate) fn too_large(most: usize) -> String {
+    format!("a frame here has at most {} KiB", most / 1024)
+}
+
 fn leaving() -> End {
     End::close(close_code::AWAY, "the control plane is shutting down")
 }
@@ -377,13 +400,40 @@ fn invalid(text: &str, why: &serde_json::Error) -> PlaneFrame {
     let message = if text.is_empty() {
         "frames are JSON text".to_owned()
     } else {
-        format!(
-            "the frame cannot be read, at line {}, column {}",
-            why.line(),
-            why.column()
-        )
+        format!("the frame cannot be read: {}", wrong(text, why))
     };
     error(id_of(text), "invalid_message", &message)
+}
+
+/// What is wrong with a frame, without what it says. A value of a known shape that does not fit
+/// has no place that the parser knows.
+fn wrong(text: &str, why: &serde_json::Error) -> String {
+    #[derive(serde::Deserialize)]
+    struct Typed {
+        #[serde(rename = "type")]
+        _kind: String,
+    }
+    if why.is_syntax() || why.is_eof() {
+        return format!("no JSON at line {}, column {}", why.line(), why.column());
+    }
+    if serde_json::from_str::<Typed>(text).is_err() {
+        return "it is no object with a text \"type\"".into();
+    }
+    let said = why.to_string();
+    // Names of fields are ours; what was found is not repeated.
+    match said.split_once("missing field `") {
+        Some((_, rest)) => {
+            let field = rest.split('`').next().unwrap_or_default();
+            format!("the field {field:?} is missing")
+        }
+        None => match said.rsplit_once(", expected ") {
+            Some((_, expected)) => {
+                let expected = expected.split(" at line").next().unwrap_or_default();
+                format!("a field has another type than its own, which is {expected}")
+            }
+            None => "a field has another type than its own".into(),
+        },
+    }
 }
 
 /// The id of a frame that is otherwise unreadable.
@@ -420,9 +470,15 @@ async fn close(mut socket: WebSocket, code: u16, why: &str) {
     };
     let said = async {
         socket.send(Message::Close(Some(frame))).await?;
-        while let Some(Ok(message)) = socket.recv().await {
-            if matches!(message, Message::Close(_)) {
-                break;
+        loop {
+            match socket.recv().await {
+                Some(Ok(Message::Close(_))) | None => break,
+                Some(Ok(_)) => {}
+                // What it sent too much of stays unread: it has a moment to read why.
+                Some(Err(_)) => {
+                    tokio::time::sleep(LINGER).await;
+                    break;
+                }
             }
         }
         Ok::<_, axum::Error>(())
@@ -458,6 +514,16 @@ impl Bucket {
     }
 }
 
+/// Text of a node as it may be kept: bounded, and without what a terminal would act on.
+pub(crate) fn plain(text: &str, most: usize) -> Arc<str> {
+    let fine = |c: &char| !c.is_control();
+    text.chars()
+        .filter(fine)
+        .take(most)
+        .collect::<String>()
+        .into()
+}
+
 /// The event of a first frame, with what every dialect shares.
 pub(crate) fn hello_of(waiter: Waiter, link: &Link, register: &NodeFrame) -> Hello {
     let NodeFrame::Register {
@@ -471,14 +537,19 @@ pub(crate) fn hello_of(waiter: Waiter, link: &Link, register: &NodeFrame) -> Hel
     else {
         unreachable!("only a register introduces a node");
     };
-    let cut = |text: &str| -> Arc<str> { text.chars().take(256).collect::<String>().into() };
+    let cut = |text: &str| plain(text, 256);
     Hello {
         waiter,
         node: link.node.clone(),
         link: link.id,
         name: cut(name),
         kind: link.kind,
-        labels: tags.iter().take(64).map(|tag| cut(tag)).collect(),
+        labels: tags
+            .iter()
+            .map(|tag| plain(tag, 128))
+            .filter(|tag| !tag.is_empty())
+            .take(64)
+            .collect(),
         max_workers: *max_agents,
         capabilities: capabilities
             .iter()
@@ -524,6 +595,22 @@ mod tests {
         };
         assert_eq!((id.as_str(), code.as_str()), ("beat_7", "invalid_message"));
         assert!(!message.contains("canary"));
+        assert!(message.contains("another type"), "{message}");
+        for (text, says) in [
+            (r#"{"type":"muster.beat","id":"b"}"#, "\"seq\" is missing"),
+            ("{", "no JSON at line 1, column 1"),
+            ("[]", "no object with a text"),
+            ("{}", "no object with a text"),
+            (r#"{"type":7}"#, "no object with a text"),
+        ] {
+            let PlaneFrame::Error { message, .. } =
+                invalid(text, &read_node_frame(text).unwrap_err())
+            else {
+                panic!("no error");
+            };
+            assert!(message.contains(says), "{text}: {message}");
+            assert!(!message.contains("line 0"), "{text}: {message}");
+        }
         assert_eq!(id_of("nonsense"), None);
     }
 }

@@ -112,7 +112,7 @@ async fn run(
             return release(&app, caller, agent).await;
         }
         _ => {
-            return Err(Problem::not_supported(
+            return Err(Problem::not_supported_of_relay(
                 "an action other than spawn and release",
             ));
         }

@@ -22,6 +22,7 @@ use crate::api::keys::audit;
 use crate::api::problem::{Answer, Problem};
 use crate::app::App;
 use crate::auth::{Need, Subject};
+use crate::fleet::session::plain;
 
 /// Most labels of a node, and their longest.
 const TAGS_MAX: usize = 64;
@@ -52,7 +53,9 @@ async fn enrol(State(app): State<App>, caller: Caller, RawBody(bytes): RawBody) 
     let new: New = body::json(&bytes, "{node_id?, name, tags?, max_agents?}")?;
     name(&new.name)?;
     if new.role.as_deref().is_some_and(|role| role != "broker") {
-        return Err(Problem::not_supported("a node of another role than broker"));
+        return Err(Problem::not_supported_of_relay(
+            "a node of another role than broker",
+        ));
     }
     let id = match &new.node_id {
         Some(id) => NodeId::parse(id).map_err(|e| Problem::validation(format!("node_id: {e}")))?,
@@ -128,11 +131,10 @@ async fn must_own(app: &App, caller: &Caller, id: &NodeId) -> Result<(), Problem
 }
 
 fn labels(tags: Option<&[String]>) -> Vec<Arc<str>> {
-    let cut = |tag: &String| -> Arc<str> { tag.chars().take(256).collect::<String>().into() };
-    tags.unwrap_or_default()
-        .iter()
+    let tags = tags.unwrap_or_default().iter();
+    tags.map(|tag| plain(tag, 128))
+        .filter(|tag| !tag.is_empty())
         .take(TAGS_MAX)
-        .map(cut)
         .collect()
 }
 

@@ -36,6 +36,8 @@ async fn what_is_not_there_is_said_in_the_one_shape() {
             (&body["ok"], &body["error"]["code"]),
             (&false.into(), &"not_supported".into())
         );
+        let message = body["error"]["message"].as_str().unwrap();
+        assert!(message.ends_with("see docs/relay.md"), "{message}");
     }
 }
 

@@ -391,7 +391,7 @@ pub struct ItemVerdict {
     /// Which.
     pub worker_id: String,
     /// `confirmed`, `adopted`, `refused` (it is not taken over: not this node's, no id of the
-    /// plane's, or one too many), or `release`: then the node stops it.
+    /// plane's, not to be read, or one too many), or `release`: then the node stops it.
     pub verdict: String,
 }
 
@@ -424,6 +424,47 @@ pub fn read_node_frame(text: &str) -> Result<NodeFrame, serde_json::Error> {
     serde_json::from_str(text)
 }
 
+/// Reads a frame of a node; of an inventory every item for itself. With it come the ids of the
+/// items that could not be read, as far as they had one: those are refused, and the rest counts.
+///
+/// # Errors
+/// As [`read_node_frame`], and when an inventory is none.
+pub fn read_node_frame_by_item(
+    text: &str,
+) -> Result<(NodeFrame, Vec<Option<String>>), serde_json::Error> {
+    let error = match read_node_frame(text) {
+        Ok(frame) => return Ok((frame, Vec::new())),
+        Err(error) => error,
+    };
+    let Ok(mut frame) = serde_json::from_str::<Value>(text) else {
+        return Err(error);
+    };
+    let is_report = |item: &Value| WorkerReport::deserialize(item).is_ok();
+    let is_agent = |item: &Value| InventoryAgent::deserialize(item).is_ok();
+    type Reads = fn(&Value) -> bool;
+    let (list, id, reads): (_, _, Reads) = match frame["type"].as_str() {
+        Some("muster.inventory") => ("workers", "worker_id", is_report),
+        Some("inventory.sync") => ("agents", "agent_id", is_agent),
+        _ => return Err(error),
+    };
+    let Some(items) = frame.get_mut(list).and_then(Value::as_array_mut) else {
+        return Err(error);
+    };
+    let mut unread = Vec::new();
+    items.retain(|item| {
+        let read = reads(item);
+        if !read {
+            unread.push(item.get(id).and_then(Value::as_str).map(str::to_owned));
+        }
+        read
+    });
+    match NodeFrame::deserialize(frame) {
+        Ok(frame) => Ok((frame, unread)),
+        // Something else is wrong, and where is told by the text.
+        Err(_) => Err(error),
+    }
+}
+
 /// Writes a frame with its `v`.
 pub fn write_frame<T: Serialize>(frame: &T) -> String {
     #[derive(Serialize)]
@@ -439,6 +480,34 @@ pub fn write_frame<T: Serialize>(frame: &T) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_inventory_is_read_item_by_item() {
+        let text = r#"{"type":"muster.inventory","id":"i","workers":[
+            {"worker_id":"a","name":"a","state":"running"},
+            {"worker_id":"b","name":"b","state":"bogus"}, {"worker_id":"c","name":"c","state":"running","pid":-1},
+            {"name":"d","state":"running"}, 7]}"#;
+        let (frame, unread) = read_node_frame_by_item(text).unwrap();
+        let NodeFrame::Inventory { workers, .. } = frame else {
+            panic!("not an inventory");
+        };
+        assert_eq!(workers.len(), 1);
+        let ids: Vec<_> = unread.iter().map(Option::as_deref).collect();
+        assert_eq!(ids, [Some("b"), Some("c"), None, None]);
+        let text =
+            r#"{"type":"inventory.sync","agents":[{"name":"n"},{"agent_id":"a","name":"n"}]}"#;
+        let (frame, unread) = read_node_frame_by_item(text).unwrap();
+        assert!(matches!(frame, NodeFrame::InventorySync { agents, .. } if agents.len() == 1));
+        assert_eq!(unread, [None]);
+        for none in [
+            r#"{"type":"muster.inventory","id":"i","workers":7}"#,
+            r#"{"type":"muster.inventory","workers":[]}"#,
+            r#"{"type":"muster.beat","id":"b","seq":"x"}"#,
+            "x",
+        ] {
+            assert!(read_node_frame_by_item(none).is_err(), "{none}");
+        }
+    }
 
     #[test]
     fn a_frame_of_12_and_one_of_11_are_both_read_and_unknown_ones_too() {

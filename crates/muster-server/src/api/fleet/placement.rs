@@ -326,7 +326,12 @@ fn queue_for(asked: Option<&Queue>) -> Result<Option<Duration>, Problem> {
     match asked {
         None | Some(Queue::Wait(false)) => Ok(None),
         Some(Queue::Wait(true)) => Ok(Some(QUEUE_FOR)),
-        Some(Queue::AtMost(text)) => span("queue", Some(text), QUEUE_MAX),
+        Some(Queue::AtMost(text)) => match span("queue", Some(text), QUEUE_MAX)? {
+            Some(Duration::ZERO) => Err(Problem::validation(
+                "queue: a wait of no time is none; leave it out, or give at least 1ms",
+            )),
+            at_most => Ok(at_most),
+        },
     }
 }
 
@@ -484,6 +489,7 @@ mod tests {
             Some(Duration::from_secs(600))
         );
         assert!(queue_for(Some(&Queue::AtMost("30d".into()))).is_err());
+        assert!(queue_for(Some(&Queue::AtMost("0s".into()))).is_err());
         assert!(restart(Some(&Restart::Word("sometimes".into()))).is_err());
         let policy = restart(Some(&Restart::Policy {
             mode: "on-failure".into(),

@@ -24,10 +24,7 @@ use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
 use crate::auth::Need;
-use crate::fleet::terminal::{Viewer, last_output, serve_viewer};
-
-/// The largest frame of a viewer: a paste, as base64.
-const FRAME_MAX: usize = 256 * 1024;
+use crate::fleet::terminal::{VIEWER_FRAME_MAX, Viewer, last_output, serve_viewer};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -126,8 +123,8 @@ async fn terminal(
         app.meters.reading(crate::meters::Stream::Socket),
     );
     Ok(handshake
-        .max_message_size(FRAME_MAX)
-        .max_frame_size(FRAME_MAX)
+        .max_message_size(VIEWER_FRAME_MAX)
+        .max_frame_size(VIEWER_FRAME_MAX)
         .on_upgrade(move |socket| async move {
             serve_viewer(app, viewer, socket).await;
             drop(alive);

@@ -9,16 +9,20 @@ use muster_engine::fleet::{FleetEvent, FleetReply, WorkerRow};
 use muster_wire::WorkerId;
 use muster_wire::fleet::ExitReport;
 use muster_wire::fleet::frame::{
-    Capability, LinkOffer, NodeFrame, PlaneFrame, ReleaseInput, SpawnInput, SpawnOutput,
+    Capability, ItemVerdict, LinkOffer, NodeFrame, PlaneFrame, ReleaseInput, SpawnInput,
+    SpawnOutput,
 };
 use serde_json::{Value, json};
 
+use super::{Unread, clean, is_time, share};
 use crate::app::App;
-use crate::fleet::session::{End, Here};
+use crate::fleet::session::{End, Here, plain};
 use crate::fleet::{Command, worker};
 
 /// It beats many times within this; a link on which nothing at all comes has no other end.
 const IDLE_MAX: Duration = Duration::from_secs(120);
+/// So much of what is no id is said back.
+const ID_SHOWN: usize = 256;
 /// Prefixes of invocation ids.
 const START: &str = "start:";
 const RELEASE: &str = "release:";
@@ -34,10 +38,10 @@ impl Daemon {
     }
 
     pub(super) fn hello(&self, app: &App, hello: Hello) -> Hello {
-        let text = |text: &str| -> Arc<str> { text.chars().take(256).collect::<String>().into() };
+        let host = plain(&self.offer.host, 256);
         Hello {
-            host: (!self.offer.host.is_empty()).then(|| text(&self.offer.host)),
-            epoch: Some(text(&self.offer.epoch)),
+            host: (!host.is_empty()).then_some(host),
+            epoch: Some(plain(&self.offer.epoch, 256)),
             beat_interval: beat_interval(app),
             proves: true,
             ..hello
@@ -66,7 +70,13 @@ impl Daemon {
         IDLE_MAX
     }
 
-    pub(super) async fn take(&self, here: &Here<'_>, frame: NodeFrame) -> Result<(), End> {
+    pub(super) async fn take(
+        &self,
+        here: &Here<'_>,
+        frame: NodeFrame,
+        unread: Unread,
+    ) -> Result<(), End> {
+        let now = here.app.clock.now();
         let (node, link) = (here.link.node.clone(), here.link.id);
         match frame {
             NodeFrame::Beat {
@@ -82,7 +92,7 @@ impl Daemon {
                     count,
                     names: None,
                     digest: Some(digest.into()),
-                    load: load.filter(|load| load.is_finite()),
+                    load: load.and_then(share),
                     max_workers: None,
                     at: here.app.clock.now(),
                 };
@@ -90,6 +100,14 @@ impl Daemon {
                 here.reply(Some(id), json!({})).await;
             }
             NodeFrame::Inventory { id, workers } => {
+                let (mut taken, mut refused) = (Vec::new(), unread);
+                for report in workers {
+                    match WorkerId::parse(&report.worker_id) {
+                        Ok(_) => taken.push(clean(report, now)),
+                        Err(_) => refused.push(Some(report.worker_id)),
+                    }
+                }
+                let workers = taken;
                 let make = |waiter| {
                     FleetEvent::Inventory(Box::new(Inventory {
                         node,
@@ -99,7 +117,8 @@ impl Daemon {
                     }))
                 };
                 match here.ask(make).await? {
-                    FleetReply::Inventory(answer) => {
+                    FleetReply::Inventory(mut answer) => {
+                        answer.verdicts.extend(refusals(here, refused));
                         let data = serde_json::to_value(answer).unwrap_or_default();
                         here.reply(Some(id), data).await;
                     }
@@ -110,7 +129,7 @@ impl Daemon {
                 let make = |waiter| FleetEvent::WorkerSeen {
                     node,
                     link,
-                    report: Box::new(worker),
+                    report: Box::new(clean(worker, now)),
                     waiter: Some(waiter),
                 };
                 here.ask(make).await?;
@@ -135,7 +154,7 @@ impl Daemon {
                     worker,
                     restarts,
                     exit: Box::new(bounded(exit)),
-                    next_start_at,
+                    next_start_at: next_start_at.filter(|at| is_time(*at, now)),
                     waiter: Some(waiter),
                 };
                 here.ask(make).await?;
@@ -146,7 +165,7 @@ impl Daemon {
                 reason,
                 workers_stay,
             } => {
-                let reason = reason.chars().take(256).collect::<String>().into();
+                let reason = plain(&reason, 256);
                 here.tell(FleetEvent::Goodbye {
                     node,
                     link,
@@ -229,6 +248,23 @@ impl Daemon {
             },
         }
     }
+}
+
+/// What is said of the items that are no workers, and one line for the log.
+fn refusals(here: &Here<'_>, refused: Unread) -> Vec<ItemVerdict> {
+    if !refused.is_empty() {
+        tracing::warn!(
+            node.id = %here.link.node, refused = refused.len(),
+            "items of a node's inventory are no workers; the rest was taken"
+        );
+    }
+    // An item without any id has nothing by which it could be answered.
+    let ids = refused.into_iter().flatten();
+    ids.map(|id| ItemVerdict {
+        worker_id: id.chars().take(ID_SHOWN).collect(),
+        verdict: "refused".into(),
+    })
+    .collect()
 }
 
 /// How often a daemon beats: as the plane is configured, within what both can keep.

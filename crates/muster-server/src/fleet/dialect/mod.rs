@@ -8,14 +8,45 @@ use std::time::Duration;
 
 use muster_engine::event::Waiter;
 use muster_engine::fleet::event::Hello;
+use muster_wire::Timestamp;
 use muster_wire::fleet::NodeKind;
-use muster_wire::fleet::frame::{LINK_CAPABILITY, LinkOffer, NodeFrame, PlaneFrame};
+use muster_wire::fleet::frame::{LINK_CAPABILITY, LinkOffer, NodeFrame, PlaneFrame, WorkerReport};
 
-use super::session::{End, Here};
+use super::session::{End, Here, plain};
 use super::{Command, Link};
 use crate::app::App;
 use daemon::Daemon;
 use relay::Relay;
+
+/// The ids of items that could not be read, where they had one.
+pub(crate) type Unread = Vec<Option<String>>;
+
+/// The longest name of a worker that a node tells.
+const NAME_MAX: usize = 128;
+/// How far a node's clock may be ahead before what it says of time is no time.
+const AHEAD_MAX: Duration = Duration::from_secs(86_400);
+
+/// A report as it may be kept: its name is plain and bounded, its times are times.
+fn clean(mut report: WorkerReport, now: Timestamp) -> WorkerReport {
+    let name = plain(&report.name, NAME_MAX);
+    report.name = match name.trim() {
+        "" => report.worker_id.clone(),
+        name => name.to_owned(),
+    };
+    report.started_at = report.started_at.filter(|at| is_time(*at, now));
+    report.next_start_at = report.next_start_at.filter(|at| is_time(*at, now));
+    report
+}
+
+/// Whether a moment by a node's clock can be one.
+fn is_time(at: Timestamp, now: Timestamp) -> bool {
+    at.0 > 0 && at <= now + AHEAD_MAX
+}
+
+/// A load as a share of what the node has; `None` when it is none.
+fn share(load: f64) -> Option<f64> {
+    (load.is_finite() && load >= 0.0).then(|| load.min(1.0))
+}
 
 /// Who speaks on a socket, once its first frame has said so.
 pub(crate) enum Dialect {
@@ -134,14 +165,20 @@ impl Dialect {
         }
     }
 
-    /// Takes a frame: tells the engine, and answers the node.
+    /// Takes a frame: tells the engine, and answers the node. `unread` are the items of an
+    /// inventory that could not be read.
     ///
     /// # Errors
     /// When the session is over.
-    pub(crate) async fn take(&self, here: &Here<'_>, frame: NodeFrame) -> Result<(), End> {
+    pub(crate) async fn take(
+        &self,
+        here: &Here<'_>,
+        frame: NodeFrame,
+        unread: Unread,
+    ) -> Result<(), End> {
         match self {
-            Dialect::Daemon(daemon) => daemon.take(here, frame).await,
-            Dialect::Relay(relay) => relay.take(here, frame).await,
+            Dialect::Daemon(daemon) => daemon.take(here, frame, unread).await,
+            Dialect::Relay(relay) => relay.take(here, frame, unread).await,
         }
     }
 

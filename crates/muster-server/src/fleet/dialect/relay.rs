@@ -6,8 +6,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::ws::close_code;
 use muster_engine::fleet::event::{Beat, Hello, Inventory};
-use muster_engine::fleet::{FleetEvent, WorkerRow};
+use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply, WorkerRow};
 use muster_wire::fleet::frame::{
     Capability, InventoryAgent, NodeFrame, PlaneFrame, SpawnOutput, WorkerReport,
 };
@@ -17,8 +18,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::daemon::accepted;
+use super::{NAME_MAX, Unread, clean, share};
+use crate::api::fleet;
 use crate::app::App;
-use crate::fleet::session::{End, Here};
+use crate::fleet::session::{End, Here, plain};
 use crate::fleet::{Command, worker};
 use crate::relay::NOT_REPORTED;
 use crate::relay::identity::{self, Leaving};
@@ -34,6 +37,9 @@ const IDLE_MAX: Duration = Duration::from_secs(75);
 const START: &str = "start:";
 const RELEASE: &str = "release:";
 const ASK: &str = "ask:";
+
+/// So many agents that are none of the plane's are named in a line.
+const STRANGERS_NAMED: usize = 10;
 
 /// The longest reason of a broker that is kept.
 const REASON_MAX: usize = 2_048;
@@ -78,7 +84,12 @@ impl Relay {
         IDLE_MAX
     }
 
-    pub(super) async fn take(&self, here: &Here<'_>, frame: NodeFrame) -> Result<(), End> {
+    pub(super) async fn take(
+        &self,
+        here: &Here<'_>,
+        frame: NodeFrame,
+        unread: Unread,
+    ) -> Result<(), End> {
         let (node, link) = (here.link.node.clone(), here.link.id);
         match frame {
             NodeFrame::Heartbeat {
@@ -94,7 +105,7 @@ impl Relay {
                     count: active_agents,
                     names: live_names(&capabilities),
                     digest: None,
-                    load: (max_agents > 0 && load.is_finite()).then_some(load),
+                    load: share(load).filter(|_| max_agents > 0),
                     max_workers: Some(max_agents),
                     at: here.app.clock.now(),
                 };
@@ -107,7 +118,7 @@ impl Relay {
                 let inventory = Inventory {
                     node,
                     link,
-                    workers: agents.into_iter().filter_map(report).collect(),
+                    workers: minted(here, agents, unread.len()).await?,
                     waiter: None,
                 };
                 here.tell(FleetEvent::Inventory(Box::new(inventory)))
@@ -118,9 +129,9 @@ impl Relay {
                 id,
                 name,
                 invocation_id,
-            } => identify(here, id, name, invocation_id).await,
+            } => identify(here, id, name, invocation_id).await?,
             NodeFrame::AgentDeregister { id, agent_id } => {
-                if let Some(event) = self.deregistered(here, &agent_id).await {
+                if let Some(event) = self.deregistered(here, &agent_id).await? {
                     here.tell(event).await?;
                 }
                 here.reply(id, json!({})).await;
@@ -167,7 +178,7 @@ impl Relay {
 
     /// A broker gave an identity back. Its worker has ended, unless that is part of a start or
     /// release under way.
-    async fn deregistered(&self, here: &Here<'_>, agent: &str) -> Option<FleetEvent> {
+    async fn deregistered(&self, here: &Here<'_>, agent: &str) -> Result<Option<FleetEvent>, End> {
         let node = here.link.node.clone();
         let own = here.app.relay.look(|tables| {
             let agent = tables.by_id(agent)?;
@@ -178,11 +189,17 @@ impl Relay {
         {
             tracing::warn!(node.id = %node, agent.id = agent, error = %problem.body.message, "the record of an agent could not be written");
         }
-        let worker = WorkerId::parse(agent).ok()?;
-        if own == Some(false) || self.under_way.lock().contains(&worker) {
-            return None;
+        let Some(worker) = worker_id(agent) else {
+            return Ok(None);
+        };
+        let own = match own {
+            Some(own) => own,
+            None => is_placed(here, &worker).await?,
+        };
+        if !own || self.under_way.lock().contains(&worker) {
+            return Ok(None);
         }
-        Some(FleetEvent::WorkerExited {
+        Ok(Some(FleetEvent::WorkerExited {
             node,
             link: here.link.id,
             worker,
@@ -190,7 +207,7 @@ impl Relay {
             exit: Box::new(not_reported(here)),
             next_start_at: None,
             waiter: None,
-        })
+        }))
     }
 
     /// What became of an invocation, told by its id.
@@ -308,9 +325,20 @@ fn harness(name: &str, spec: &WorkerSpec) -> Value {
 }
 
 /// Gives an agent of this broker its identity. What the plane placed has its id already.
-async fn identify(here: &Here<'_>, id: Option<String>, name: String, invocation: Option<String>) {
+async fn identify(
+    here: &Here<'_>,
+    id: Option<String>,
+    name: String,
+    invocation: Option<String>,
+) -> Result<(), End> {
     let placed = invocation.as_deref().and_then(|id| id.strip_prefix(START));
-    let placed = placed.and_then(|id| WorkerId::parse(id).ok());
+    let mut placed = placed.and_then(worker_id);
+    // What it names of its own accord is no start of ours.
+    if let Some(worker) = &placed
+        && !is_placed(here, worker).await?
+    {
+        placed = None;
+    }
     let node = here.link.node.clone();
     match identity::of_a_node(here.app, node, name, placed, invocation).await {
         Ok((agent, token)) => {
@@ -323,15 +351,74 @@ async fn identify(here: &Here<'_>, id: Option<String>, name: String, invocation:
                 .await;
         }
     }
+    Ok(())
 }
 
-/// A worker of an inventory. What has no id of ours is left out: the rest counts.
-fn report(agent: InventoryAgent) -> Option<WorkerReport> {
-    if WorkerId::parse(&agent.agent_id).is_err() {
-        tracing::warn!("a broker's inventory names an agent whose id is none");
-        return None;
+/// The workers of an inventory that the plane minted for this node. All others are left out, and
+/// named in one line: an id is nothing that a node chooses.
+async fn minted(
+    here: &Here<'_>,
+    agents: Vec<InventoryAgent>,
+    unread: usize,
+) -> Result<Vec<WorkerReport>, End> {
+    let (mut workers, mut strangers) = (Vec::new(), Vec::new());
+    let mut others = unread;
+    for agent in agents {
+        if let Some(worker) = worker_id(&agent.agent_id)
+            && is_minted(here, &worker).await?
+        {
+            workers.push(clean(report(agent), here.app.clock.now()));
+        } else if strangers.len() < STRANGERS_NAMED {
+            strangers.push(plain(&agent.agent_id, 64));
+        } else {
+            others += 1;
+        }
     }
-    Some(WorkerReport {
+    if !strangers.is_empty() || others > 0 {
+        tracing::warn!(
+            node.id = %here.link.node, agents = ?strangers, more = others,
+            "a broker's inventory names agents whose ids the plane did not mint for it; they are left out"
+        );
+    }
+    Ok(workers)
+}
+
+/// An id of the form of a worker's.
+fn worker_id(text: &str) -> Option<WorkerId> {
+    let minted = text.strip_prefix("wrk_").or(text.strip_prefix("agent_"))?;
+    let fine = minted.len() == 26 && minted.bytes().all(|b| b.is_ascii_alphanumeric());
+    fine.then(|| WorkerId::parse(text).ok()).flatten()
+}
+
+/// Whether the plane minted this id for this node: it gave it to an agent of its broker, or
+/// placed the worker there.
+async fn is_minted(here: &Here<'_>, worker: &WorkerId) -> Result<bool, End> {
+    let node = here.link.node.as_str();
+    let registered = here.app.relay.look(|tables| {
+        let agent = tables.by_id(worker.as_str())?;
+        Some(agent.node.as_deref() == Some(node))
+    });
+    match registered {
+        Some(own) => Ok(own),
+        None => is_placed(here, worker).await,
+    }
+}
+
+/// Whether the plane placed this worker at this node.
+async fn is_placed(here: &Here<'_>, worker: &WorkerId) -> Result<bool, End> {
+    let question = FleetQuestion::Worker(worker.as_str().into());
+    match fleet::ask(here.app, question).await {
+        Ok(FleetReply::Worker(view)) => {
+            Ok(view.row.id == *worker && view.row.node.as_ref() == Some(&here.link.node))
+        }
+        Ok(_) => Ok(false),
+        Err(problem) => Err(End::close(close_code::AGAIN, problem.body.message.clone())),
+    }
+}
+
+/// A worker of an inventory.
+fn report(agent: InventoryAgent) -> WorkerReport {
+    WorkerReport {
         worker_id: agent.agent_id,
         name: agent.name,
         state: WorkerState::Running,
@@ -339,7 +426,7 @@ fn report(agent: InventoryAgent) -> Option<WorkerReport> {
         started_at: None,
         restarts: 0,
         next_start_at: None,
-    })
+    }
 }
 
 fn not_reported(here: &Here<'_>) -> ExitReport {
@@ -355,7 +442,7 @@ fn live_names(capabilities: &[Capability]) -> Option<Vec<Arc<str>>> {
     let live = capabilities.iter().find(|c| c.name == LIVE_AGENTS)?;
     let names = live.metadata.as_ref()?.get("names")?.as_array()?;
     let texts = names.iter().filter_map(Value::as_str);
-    Some(texts.map(Arc::from).collect())
+    Some(texts.map(|name| plain(name, NAME_MAX)).collect())
 }
 
 #[cfg(test)]
@@ -415,14 +502,11 @@ mod tests {
     }
 
     #[test]
-    fn an_inventory_is_never_refused_for_one_item() {
-        let item = |id: &str| InventoryAgent {
-            agent_id: id.into(),
-            name: "a name".into(),
-            invocation_id: None,
-        };
-        assert!(report(item("")).is_none() && report(item("a b")).is_none());
-        let report = report(item("wrk_1")).unwrap();
-        assert_eq!((report.pid, report.state), (None, WorkerState::Running));
+    fn only_what_has_the_form_of_a_minted_id_is_asked_for() {
+        let minted = muster_wire::mint("wrk");
+        assert!(worker_id(&minted).is_some());
+        for none in ["", "coder-1", "wrk_1", "node_01KB6E7M9QX2T4V8N0R53QH8ZT"] {
+            assert!(worker_id(none).is_none(), "{none}");
+        }
     }
 }

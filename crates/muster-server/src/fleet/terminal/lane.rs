@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::feed::{Feed, Item};
 use crate::app::App;
 use crate::fleet::door::Admitted;
+use crate::fleet::session::{LINGER, is_too_large, too_large};
 
 /// The largest frame of a terminal socket.
 pub(crate) const FRAME_MAX: usize = 1024 * 1024;
@@ -100,7 +101,7 @@ pub(crate) async fn serve(app: App, admitted: Admitted, mut socket: WebSocket) {
             () = lane.closed() => (close_code::NORMAL, "superseded".to_owned()),
             () = app.stop.cancelled() => (close_code::AWAY, "the control plane is shutting down".to_owned()),
             why = write(&mut sink, commands) => (close_code::POLICY, why),
-            why = read(&lane, &mut stream) => (close_code::POLICY, why),
+            end = read(&lane, &mut stream) => end,
         }
     };
     terminals.ended(&lane);
@@ -114,6 +115,9 @@ pub(crate) async fn serve(app: App, admitted: Admitted, mut socket: WebSocket) {
         socket.send(Message::Close(Some(frame))),
     )
     .await;
+    if code == close_code::SIZE {
+        tokio::time::sleep(LINGER).await;
+    }
 }
 
 async fn write(
@@ -133,16 +137,20 @@ async fn write(
     "closed".into()
 }
 
-async fn read(lane: &Lane, stream: &mut SplitStream<&mut WebSocket>) -> String {
+async fn read(lane: &Lane, stream: &mut SplitStream<&mut WebSocket>) -> (u16, String) {
+    let because = |why: String| (close_code::POLICY, why);
     let (mut room, mut at) = (BYTES, Instant::now());
     loop {
         let text = match timeout(IDLE_MAX, stream.next()).await {
-            Err(_) => return format!("nothing was heard for {IDLE_MAX:?}"),
+            Err(_) => return because(format!("nothing was heard for {IDLE_MAX:?}")),
             Ok(Some(Ok(Message::Text(text)))) => text,
-            Ok(Some(Ok(Message::Close(_)))) => return "the node closed it".into(),
+            Ok(Some(Ok(Message::Close(_)))) => return because("the node closed it".into()),
             Ok(Some(Ok(_))) => continue,
-            Ok(Some(Err(error))) => return format!("the connection broke: {error}"),
-            Ok(None) => return "the connection ended without a close".into(),
+            Ok(Some(Err(error))) if is_too_large(&error) => {
+                return (close_code::SIZE, too_large(FRAME_MAX));
+            }
+            Ok(Some(Err(error))) => return because(format!("the connection broke: {error}")),
+            Ok(None) => return because("the connection ended without a close".into()),
         };
         let now = Instant::now();
         room = (room + now.duration_since(at).as_secs_f64() * BYTES_PER_SECOND).min(BYTES);

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 pub(crate) use lane::{FRAME_MAX, serve as serve_lane};
 pub(crate) use snapshot::last_output;
-pub(crate) use viewer::{Viewer, serve as serve_viewer};
+pub(crate) use viewer::{FRAME_MAX as VIEWER_FRAME_MAX, Viewer, serve as serve_viewer};
 
 use lane::Lane;
 

@@ -21,6 +21,7 @@ use super::lane::Lane;
 use super::room::{DrivenBy, Seat};
 use crate::app::App;
 use crate::auth::Key;
+use crate::fleet::session::{self, is_too_large};
 
 const PING_EVERY: Duration = Duration::from_secs(15);
 /// Without a pong for so long the viewer is gone.
@@ -31,6 +32,8 @@ const WRITE_MAX: Duration = Duration::from_secs(10);
 const AWAY_MAX: Duration = Duration::from_secs(60);
 /// How soon the screen is painted anew after output was lost.
 const REPAINT_AFTER: Duration = Duration::from_millis(250);
+/// The largest frame of a viewer: a paste, as base64.
+pub(crate) const FRAME_MAX: usize = 256 * 1024;
 /// The largest piece of input.
 const INPUT_MAX: usize = 64 * 1024;
 
@@ -68,6 +71,7 @@ pub(crate) async fn serve(app: App, viewer: Viewer, mut socket: WebSocket) {
         socket: &mut socket,
         heard: Instant::now(),
         over: None,
+        too_large: false,
     };
     if crate::api::fleet::end_of(&app, &viewer.worker)
         .await
@@ -83,7 +87,17 @@ pub(crate) async fn serve(app: App, viewer: Viewer, mut socket: WebSocket) {
         }
         ended = session.run() => ended,
     };
+    let too_large = session.too_large;
     drop(session);
+    if too_large {
+        let frame = CloseFrame {
+            code: close_code::SIZE,
+            reason: session::too_large(FRAME_MAX).into(),
+        };
+        let close = socket.send(Message::Close(Some(frame)));
+        let _ = timeout(Duration::from_secs(2), close).await;
+        tokio::time::sleep(session::LINGER).await;
+    }
     if let Some((code, message)) = ended {
         let closed = ViewerNews::Closed { code, message };
         if say(&mut socket, &closed).await.is_ok() {
@@ -118,6 +132,8 @@ struct Session<'a> {
     heard: Instant,
     /// Until when the node of a worker that has ended may still tell its last output.
     over: Option<Instant>,
+    /// They sent more at once than they may.
+    too_large: bool,
 }
 
 /// What comes after a session at the node.
@@ -286,7 +302,11 @@ impl Session<'_> {
             Some(Ok(Message::Text(text))) => Ok(Some(
                 serde_json::from_str(&text).unwrap_or(ViewerCommand::Other),
             )),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(()),
+            Some(Err(error)) => {
+                self.too_large = is_too_large(&error);
+                Err(())
+            }
+            Some(Ok(Message::Close(_))) | None => Err(()),
             Some(Ok(_)) => Ok(None),
         }
     }

@@ -128,7 +128,7 @@ async fn garbage_is_answered_with_its_id_and_the_link_survives() {
             Some("x1"),
         ),
         (
-            r#"{"v":1,"type":"muster.inventory","id":"x2","workers":[{"worker_id":3}]}"#,
+            r#"{"v":1,"type":"muster.inventory","id":"x2","workers":3}"#,
             Some("x2"),
         ),
         ("nonsense", None),

@@ -1,5 +1,6 @@
 //! The fleet from the side of callers and of nodes, with a scripted node over real sockets.
 
+mod items;
 mod keys;
 mod link;
 mod placement;
