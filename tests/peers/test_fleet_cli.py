@@ -3,6 +3,7 @@ table, its JSON, its errors with hint and exit code; and a terminal, through a p
 
 import json
 import signal
+import subprocess
 import time
 
 import pytest
@@ -91,7 +92,9 @@ def test_machines_are_listed_with_state_and_evidence_and_take_wishes(fleet, spaw
     """Row: `muster nodes`, `show`, `cordon`, `activate`, `pin`, `unpin`, `drain`, and why."""
     cli, node = fleet
     table = cli("nodes").ok().out
-    assert table.splitlines()[0].split() == ["NODE", "STATE", "EVIDENCE", "WORKERS", "SLOTS", "WISH"]
+    assert table.splitlines()[0].split() == [
+        "NODE", "STATE", "EVIDENCE", "WORKERS", "SLOTS", "LABELS", "WISH",
+    ]
     assert "● online" in table and "edge-1" in table
     item = cli("nodes", "--json").json()["items"][0]
     assert item["name"] == "edge-1" and item["workers"] == 0, item
@@ -214,6 +217,15 @@ def test_a_silent_machine_is_unknown_and_never_zero(world):
     began = time.monotonic()
     refused = cli("spawn", "--node", "mini-7", "--", "true").failed(69, "node_unreachable")
     assert time.monotonic() - began < 10 and "worth trying again" in refused.err
+    refused = cli("logs", worker).failed(69, "node_unreachable")
+    assert "mini-7 is unreachable" in refused.err and "hint:" in refused.err, refused.err
+    began = time.monotonic()
+    refused = cli("attach", worker).failed(69, "node_unreachable")
+    assert time.monotonic() - began < 10 and "mini-7 is away" in refused.err, refused.err
+    tty = world.also(Tty(cli, "attach", "w"))
+    tty.see("mini-7 is away and waited for", within=10)
+    tty.type("\x1d")
+    assert tty.wait() == 0 and tty.is_restored(), tty.shown
     waits = cli("release", worker).ok()
     assert "as soon as its machine can be told" in waits.out
     assert alive(pid), "nothing was killed"
@@ -224,6 +236,32 @@ def test_a_silent_machine_is_unknown_and_never_zero(world):
     node.wait_state("online", within=90)
     until("the wish reached it", lambda: shown(cli, worker)["state"] == "exited", 60)
     assert not alive(pid)
+
+
+def test_a_machine_that_just_fell_silent_is_said_to_be_so_in_time(world):
+    """Row: the plane has no verdict yet: logs, attach and `node stop` end with what was seen; what
+    was given up is not done when the daemon goes on."""
+    plane = world.plane()
+    cli = world.cli(plane)
+    node = world.node(cli, "mini-8")
+    worker = cli("spawn", "--name", "w", "--", "sleep", "600").ok().out.strip()
+    node.child.signal(signal.SIGSTOP)
+    began = time.monotonic()
+    refused = cli("logs", worker).failed(69, "node_unreachable")
+    assert time.monotonic() - began < 6, "about 3 s"
+    assert "painted no screen" in refused.err and "mini-8 is" in refused.err, refused.err
+    refused = cli("attach", worker).failed(69, "node_unreachable")
+    assert "mini-8 is away" in refused.err, refused.err
+    stopping = [binary(), "node", "stop", "--stop-workers", "--state", str(node.state)]
+    stop = subprocess.run(
+        stopping, env=node.environment(), capture_output=True, text=True, timeout=60
+    )
+    assert stop.returncode == 69 and "stopped or starved" in stop.stderr, stop
+    node.child.signal(signal.SIGCONT)
+    until("it found that", lambda: "asked and hung up" in node.child.output(), 30)
+    assert node.child.alive and not node.status()["stopping"]
+    node.wait_state("online")
+    assert shown(cli, worker)["state"] == "running"
 
 
 def test_a_machine_is_declared_lost_retired_and_deleted_only_with_a_yes(world):
@@ -287,6 +325,38 @@ def test_a_terminal_is_driven_handed_over_and_left_running(world, fleet, spawn):
         assert terminal.wait() == 0, terminal.shown
         assert "it runs on" in terminal.shown and terminal.is_restored()
     assert alive(pid) and shown(cli, worker)["state"] == "running"
+
+
+def test_who_types_where_nobody_drives_takes_the_keyboard(world, fleet, spawn):
+    """Row: the keyboard is free: typing takes it, and nothing that was typed is lost. It is not:
+    one line says whose it is. Viewers of one person are told apart."""
+    cli, _ = fleet
+    spawn("--name", "free", "--", "bash", "--norc", "--noprofile")
+    one = world.also(Tty(cli, "attach", "free"))
+    one.see("you drive")
+    two = world.also(Tty(cli, "attach", "free"))
+    two.see("drives, you watch")
+    mark = two.mark()
+    two.type("x")
+    two.see("--take", mark)
+    mark = two.mark()
+    two.type("y")
+    three = world.also(Tty(cli, "attach", "free", "--read-only"))
+    three.see("drives, you watch")
+    one.type("\x1d")
+    assert one.wait() == 0
+    two.see("nobody drives, you do when you type", mark)
+    assert "--take" not in two.shown[mark:], "it is said once"
+    three.type("echo not$((1+1))me\r")
+    two.type("echo g$((70+1))h\r")
+    two.see("nobody drove, and you type: you drive", mark)
+    two.see("g71h", mark)
+    three.see("#2 drives")
+    three.see("g71h")
+    assert "not2me" not in three.shown
+    for terminal in (two, three):
+        terminal.type("\x1d")
+        assert terminal.wait() == 0 and terminal.is_restored()
 
 
 def _size(terminal, mark, wanted):

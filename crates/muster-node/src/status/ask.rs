@@ -35,7 +35,17 @@ pub enum AskError {
     /// No daemon runs.
     #[error("no daemon runs with the state directory {0}")]
     NotRunning(PathBuf),
-    /// One runs and does not answer, or another user's.
+    /// One runs, and said nothing in time. It does not do later what it finds given up.
+    #[error(
+        "the daemon of the state directory {path} has not answered within {waited:?}, and will not do later what was given up now"
+    )]
+    Late {
+        /// The directory.
+        path: PathBuf,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// One runs and cannot be asked, or another user's.
     #[error("the daemon of the state directory {path} does not answer: {why}")]
     NoAnswer {
         /// The directory.
@@ -68,7 +78,10 @@ pub async fn ask(state: &Path, question: Question) -> Result<StatusReport, AskEr
     };
     let text = tokio::time::timeout(PATIENCE, talk(stream, question))
         .await
-        .map_err(|_| no_answer(format!("nothing within {PATIENCE:?}")))?
+        .map_err(|_| AskError::Late {
+            path: state.to_owned(),
+            waited: PATIENCE,
+        })?
         .map_err(|error| no_answer(error.to_string()))?;
     serde_json::from_slice(&text)
         .map_err(|error| no_answer(format!("it cannot be understood: {error}")))

@@ -78,6 +78,12 @@ async fn answer(node: &Node, stream: UnixStream) -> io::Result<()> {
     BufReader::new(read.take(QUESTION_MAX))
         .read_line(&mut line)
         .await?;
+    // This process may have been stopped while the asker lost patience: what was given up is not
+    // done. Writing to an asker that hung up fails; the line's end is before the answer.
+    if let Err(error) = write.write_all(b"\n").await {
+        info!("somebody asked and hung up: nothing is done");
+        return Err(error);
+    }
     match serde_json::from_str(&line) {
         Ok(Question::Status) => {}
         Ok(Question::Reconnect) => {

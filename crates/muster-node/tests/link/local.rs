@@ -1,6 +1,8 @@
 //! The local socket: what a node says of itself where no plane is, and the verbs.
 
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 
 use muster_node::status::{AskError, Question, last_known};
 use muster_node::{LinkState, RunError, Stop};
@@ -13,6 +15,7 @@ use crate::support::{logged, until};
 tests!(
     a_node_answers_for_itself_while_its_plane_is_away,
     a_new_connection_can_be_forced,
+    what_was_given_up_is_not_done_later,
     it_can_be_stopped_and_then_says_what_was_last_known,
     a_deep_state_directory_has_a_socket_too,
     a_second_daemon_is_refused,
@@ -58,6 +61,32 @@ async fn a_new_connection_can_be_forced() {
         .is("ready again", |status| status.link.sessions == 2)
         .await;
     assert!(logged().contains("somebody asked for a new connection"));
+}
+
+/// A daemon that was stopped finds, when it goes on, questions whose askers have long been told
+/// that nobody answered. Here it is kept from them by askers who say nothing.
+async fn what_was_given_up_is_not_done_later() {
+    let plane = Plane::new().await;
+    let daemon = Daemon::start(&plane);
+    plane.ready().await;
+    daemon.status().await;
+    let dial = || UnixStream::connect(daemon.state.join("node.sock")).expect("a socket");
+    // As many as it serves at once; the next one waits, in order.
+    let silent: Vec<UnixStream> = (0..16).map(|_| dial()).collect();
+    let mut given_up = dial();
+    given_up
+        .write_all(b"{\"ask\":\"stop\",\"stop_workers\":true}\n")
+        .expect("asked");
+    drop(given_up);
+    drop(silent);
+    until("it is said", || {
+        logged()
+            .contains("somebody asked and hung up")
+            .then_some(())
+    })
+    .await;
+    assert!(!daemon.status().await.stopping);
+    assert!(!logged().contains("somebody asks the daemon to stop"));
 }
 
 async fn it_can_be_stopped_and_then_says_what_was_last_known() {

@@ -3,6 +3,7 @@
 
 use std::io::IsTerminal;
 
+use muster_wire::Category;
 use serde_json::Value;
 
 use super::executions::shown_id;
@@ -25,7 +26,14 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Logs) -> Outcome<u8> {
 async fn of_worker(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
     let id = resolve::id(asking, Noun::Worker, typed).await?;
     let path = format!("{}/output", Noun::Worker.path(&id));
-    let output = asking.client.get_json(&path).await?;
+    let output = asking.client.get_json(&path).await.map_err(|failure| {
+        if failure.hint.is_none() && failure.body.error_category == Category::NodeUnreachable {
+            return failure.hint(format!(
+                "its output is kept on its machine: see `muster why {id}`, and ask again when it is back"
+            ));
+        }
+        failure
+    })?;
     if asking.json {
         print_one("output", &output);
         return Ok(0);

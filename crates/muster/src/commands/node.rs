@@ -367,6 +367,9 @@ fn from_ask(error: AskError) -> Failure {
         AskError::NotRunning(_) => {
             "start it with `muster node run`, or name its state directory with --state"
         }
+        AskError::Late { .. } => {
+            "the process is stopped or starved: `ps -o stat,pid,args -C muster` shows T for stopped, `kill -CONT PID` wakes it"
+        }
         AskError::NoAnswer { .. } => "is it another user's, or of another version?",
     };
     Failure::new(Category::NodeUnavailable, error.to_string()).hint(hint)

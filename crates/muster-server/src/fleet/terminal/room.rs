@@ -19,6 +19,20 @@ pub(super) struct Seating {
     pub(super) why: Option<Arc<str>>,
     /// The worker has ended for good.
     pub(super) over: bool,
+    /// What those who sit there are called.
+    names: Vec<Arc<str>>,
+}
+
+impl Seating {
+    /// A name that nobody else here has: `ada`, and while she is there `ada #2`.
+    fn name_for(&self, principal: &Arc<str>) -> Arc<str> {
+        let is_free = |name: &Arc<str>| !self.names.contains(name);
+        let numbered = (2_u32..).map(|number| format!("{principal} #{number}").into());
+        std::iter::once(principal.clone())
+            .chain(numbered)
+            .find(is_free)
+            .unwrap_or_else(|| principal.clone())
+    }
 }
 
 /// All rooms in which somebody sits.
@@ -51,11 +65,11 @@ pub(super) struct Seat {
 pub(super) struct DrivenBy(pub(super) Arc<str>);
 
 impl Seat {
-    /// Sits down before a worker's terminal.
+    /// Sits down before a worker's terminal, under a name of its own.
     pub(super) fn take(
         fleet: &Arc<super::super::Fleet>,
         worker: &WorkerId,
-        name: Arc<str>,
+        principal: Arc<str>,
     ) -> Self {
         let rooms = &fleet.terminals.rooms;
         let id = rooms.last.fetch_add(1, Ordering::Relaxed) + 1;
@@ -65,7 +79,10 @@ impl Seat {
             .or_insert_with(|| watch::Sender::new(Seating::default()));
         // Under the entry's lock, so that the last who leaves does not close it in between.
         let changes = room.subscribe();
+        let mut name = principal;
         room.send_modify(|seating| {
+            name = seating.name_for(&name);
+            seating.names.push(name.clone());
             seating.viewers += 1;
             seating.why = Some(format!("{name} watches").into());
         });
@@ -168,6 +185,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         self.change(|seating| {
             seating.viewers = seating.viewers.saturating_sub(1);
+            seating.names.retain(|name| *name != self.name);
             let drove = seating
                 .driver
                 .as_ref()
@@ -208,7 +226,14 @@ mod tests {
         drop(ada);
         assert!(bob.seating().driver.is_none());
         assert_eq!(bob.seating().viewers, 1);
-        drop(bob);
+        let second = Seat::take(&fleet, &worker, "bob".into());
+        let third = Seat::take(&fleet, &worker, "bob".into());
+        third.drive(false).unwrap();
+        assert_eq!(bob.seating().why.as_deref(), Some("bob #3 drives"));
+        drop((second, third));
+        let again = Seat::take(&fleet, &worker, "bob".into());
+        assert_eq!(&*again.name, "bob #2");
+        drop((bob, again));
         assert!(fleet.terminals.rooms.rooms.is_empty());
     }
 }

@@ -19,6 +19,7 @@ use super::feed::{Feed, Item};
 use super::filter::Filter;
 use super::lane::Lane;
 use super::room::{DrivenBy, Seat};
+use super::snapshot::{Belief, believed, said};
 use crate::app::App;
 use crate::auth::Key;
 use crate::fleet::session::{self, is_too_large};
@@ -30,6 +31,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(45);
 const WRITE_MAX: Duration = Duration::from_secs(10);
 /// How long a node that is away is waited for.
 const AWAY_MAX: Duration = Duration::from_secs(60);
+/// A node that has painted nothing for so long is said to be away.
+const PAINT_MAX: Duration = Duration::from_secs(2);
 /// How soon the screen is painted anew after output was lost.
 const REPAINT_AFTER: Duration = Duration::from_millis(250);
 /// The largest frame of a viewer: a paste, as base64.
@@ -166,20 +169,8 @@ impl Session<'_> {
             let next = self.watch(&lane, &id, mode).await;
             lane.end(&id);
             match next {
-                Next::Reopen => {}
-                Next::Away => {
-                    let message = format!(
-                        "the terminal socket of {} is gone; it is waited for",
-                        self.viewer.node_name
-                    );
-                    let error = ViewerNews::Error {
-                        code: "node_away".into(),
-                        message,
-                    };
-                    if say(self.socket, &error).await.is_err() {
-                        return None;
-                    }
-                }
+                // Where no other socket of the node is open, that is said next.
+                Next::Reopen | Next::Away => {}
                 Next::End(ended) => return ended,
             }
         }
@@ -203,6 +194,7 @@ impl Session<'_> {
     async fn lane(&mut self) -> Result<Arc<Lane>, Ended> {
         let mut opened = self.app.fleet.terminals.opened.subscribe();
         let until = Instant::now() + AWAY_MAX;
+        let mut told = false;
         loop {
             if let Some(lane) = self.app.fleet.terminals.lane(&self.viewer.node) {
                 return Ok(lane);
@@ -211,6 +203,9 @@ impl Session<'_> {
             if self.over.is_some() {
                 // Nobody has last words who is away.
                 return Err(self.exited().await);
+            }
+            if !std::mem::replace(&mut told, true) {
+                self.tell_away("its terminal socket is not open").await?;
             }
             tokio::select! {
                 _ = opened.changed() => {}
@@ -234,12 +229,35 @@ impl Session<'_> {
         }
     }
 
+    /// Says that the node is away and waited for, with what is believed of it.
+    async fn tell_away(&mut self, seen: &str) -> Result<(), Ended> {
+        let seen = said(self.app, &self.viewer.node, seen).await;
+        self.say_away(&seen).await
+    }
+
+    async fn say_away(&mut self, seen: &str) -> Result<(), Ended> {
+        let error = ViewerNews::Error {
+            code: "node_away".into(),
+            message: format!("{} is away and waited for: {seen}", self.viewer.node_name),
+        };
+        say(self.socket, &error).await.map_err(|()| None)
+    }
+
     /// One session at the node.
     async fn watch(&mut self, lane: &Lane, id: &str, mode: TerminalMode) -> Next {
         let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut repaint: Option<Instant> = None;
         self.note_end();
+        // An open socket is no proof of somebody behind it.
+        let away = believed(self.app, &self.viewer.node).await;
+        let mut painted_by = Some(Instant::now() + PAINT_MAX);
+        if let Some(belief) = away.filter(Belief::is_away).filter(|_| self.over.is_none()) {
+            painted_by = None;
+            if let Err(ended) = self.say_away(&belief.sentence).await {
+                return Next::End(ended);
+            }
+        }
         loop {
             let far = Instant::now() + Duration::from_secs(3600);
             tokio::select! {
@@ -279,7 +297,15 @@ impl Session<'_> {
                 () = tokio::time::sleep_until(self.over.unwrap_or(far)), if self.over.is_some() => {
                     return Next::End(self.exited().await);
                 }
+                () = tokio::time::sleep_until(painted_by.unwrap_or(far)), if painted_by.is_some() => {
+                    painted_by = None;
+                    let seen = format!("it has painted nothing within {PAINT_MAX:?}");
+                    if let Err(ended) = self.tell_away(&seen).await {
+                        return Next::End(ended);
+                    }
+                }
                 item = self.feed.next() => {
+                    painted_by = None;
                     if matches!(item, Item::Output { dropped: 1.., .. }) {
                         repaint.get_or_insert(Instant::now() + REPAINT_AFTER);
                     }

@@ -39,8 +39,9 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Attach) -> Outcome<u8> {
     let detach = DetachKey::parse(&args.detach_key)?;
     let (_, worker) = resolve::get(asking, Noun::Worker, &args.worker).await?;
     let mut stop = Stop::listen()?;
-    let socket = connect(asking, &worker).await.map_err(with_hint)?;
     let name = item::text(&worker, &["name"]).unwrap_or_else(|| id_of(&worker));
+    let hint = |failure| with_hint(failure, &id_of(&worker));
+    let socket = connect(asking, &worker).await.map_err(hint)?;
     let screen = Screen::take()?;
     let typed = if screen.has_keys() {
         screen::typed()
@@ -84,7 +85,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Attach) -> Outcome<u8> {
             span::bytes(dropped)
         ));
     }
-    match left? {
+    match left.map_err(hint)? {
         Left::Detached => {
             out::talk(&format!(
                 "left {name}; it runs on: muster attach {name} · muster release {name}"
@@ -137,13 +138,15 @@ async fn again(
     }
 }
 
-fn with_hint(failure: Failure) -> Failure {
+fn with_hint(failure: Failure, worker: &str) -> Failure {
     if failure.hint.is_some() {
         return failure;
     }
     match failure.body.error_category {
-        Category::Conflict => failure.hint("what it printed last: muster logs WORKER"),
-        Category::NodeUnreachable => failure.hint("see `muster nodes` and `muster why WORKER`"),
+        Category::Conflict => failure.hint(format!("what it printed last: muster logs {worker}")),
+        Category::NodeUnreachable => {
+            failure.hint(format!("see `muster nodes` and `muster why {worker}`"))
+        }
         _ => failure,
     }
 }

@@ -31,6 +31,8 @@ const SILENT_MAX: Duration = Duration::from_secs(30);
 const WRITE: Duration = Duration::from_secs(10);
 /// Frames that may wait to be sent; then no more is typed.
 const WAITING_MAX: usize = 64;
+/// What may be typed while the keyboard is asked for.
+const HELD_MAX: usize = 4096;
 
 /// Why a connection is over.
 #[derive(Debug)]
@@ -72,6 +74,14 @@ pub(super) struct Viewing {
     said: Option<(bool, Option<String>)>,
     /// Driving was asked for over this connection.
     asked: bool,
+    /// Takes no keys: it was asked to, or there are none.
+    only_watches: bool,
+    /// Something was painted, over any connection.
+    painted: bool,
+    /// What was typed while nobody drove, until the keyboard is this viewer's.
+    held: Vec<u8>,
+    /// Who drives was said to this viewer when they typed.
+    refused_by: Option<String>,
     waiting: VecDeque<Message>,
 }
 
@@ -84,8 +94,9 @@ impl Viewing {
         name: String,
         is_terminal: bool,
     ) -> Self {
+        let only_watches = args.read_only || !is_terminal || !screen.has_keys();
         let wish = match () {
-            () if args.read_only || !is_terminal || !screen.has_keys() => Wish::Watch,
+            () if only_watches => Wish::Watch,
             () if args.take => Wish::Take,
             () if args.drive => Wish::Must,
             () => Wish::IfFree,
@@ -100,6 +111,10 @@ impl Viewing {
             driving: false,
             said: None,
             asked: false,
+            only_watches,
+            painted: false,
+            held: Vec::new(),
+            refused_by: None,
             waiting: VecDeque::new(),
         }
     }
@@ -125,6 +140,7 @@ impl Viewing {
         let mut heard = Instant::now();
         self.driving = false;
         self.asked = false;
+        self.held.clear();
         self.waiting.clear();
         let left = loop {
             tokio::select! {
@@ -148,9 +164,8 @@ impl Viewing {
                 }
                 Some(typed) = self.typed.recv(), if self.waiting.len() < WAITING_MAX => {
                     let (keys, is_left) = self.detach.split(&typed);
-                    if self.driving && !keys.is_empty() {
-                        let command = ViewerCommand::Input { data_base64: STANDARD.encode(keys) };
-                        self.tell(&command);
+                    if !keys.is_empty() {
+                        self.type_in(keys);
                     }
                     if is_left {
                         break Ok(Left::Detached);
@@ -182,6 +197,50 @@ impl Viewing {
         left
     }
 
+    /// Sends what was typed. Where nobody drives, the keyboard is asked for first.
+    fn type_in(&mut self, keys: &[u8]) {
+        if self.driving && self.held.is_empty() {
+            return self.send(keys);
+        }
+        // Before the first screen nobody knows who drives.
+        if self.only_watches || !self.asked {
+            return;
+        }
+        let driver = self.said.as_ref().and_then(|(_, driver)| driver.clone());
+        match driver.filter(|_| !self.driving) {
+            None => {
+                if self.held.is_empty() && !self.driving {
+                    self.tell(&ViewerCommand::Drive { take: false });
+                }
+                let room = HELD_MAX.saturating_sub(self.held.len());
+                self.held.extend_from_slice(&keys[..keys.len().min(room)]);
+            }
+            Some(driver) => {
+                if self.refused_by.as_ref() != Some(&driver) {
+                    let (who, name) = (clean(&driver), &self.name);
+                    self.screen.say(&format!(
+                        "{who} drives: to type here, leave and muster attach {name} --take"
+                    ));
+                    self.refused_by = Some(driver);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, keys: &[u8]) {
+        self.tell(&ViewerCommand::Input {
+            data_base64: STANDARD.encode(keys),
+        });
+    }
+
+    /// Sends what was typed while the keyboard was asked for.
+    fn send_held(&mut self) {
+        if self.driving && !self.held.is_empty() {
+            let held = std::mem::take(&mut self.held);
+            self.send(&held);
+        }
+    }
+
     /// Takes a frame.
     fn take(&mut self, text: &str) -> Outcome<Option<Left>> {
         // A frame that cannot be read is of a newer plane.
@@ -192,6 +251,9 @@ impl Viewing {
             } => {
                 let bytes = STANDARD.decode(screen).unwrap_or_default();
                 self.screen.show(&bytes)?;
+                self.painted = true;
+                // The session in which it may type is open now.
+                self.send_held();
                 // It comes again whenever the screen is painted anew.
                 if std::mem::replace(&mut self.asked, true) {
                     return Ok(None);
@@ -225,6 +287,12 @@ impl Viewing {
                 }
                 if is_taken {
                     self.wish = Wish::Watch;
+                    self.held.clear();
+                    self.only_watches |= code == "not_allowed";
+                }
+                // Whoever watches by hand can wait for it; a program is told.
+                if code == "node_away" && !self.painted && !self.screen.has_keys() {
+                    return Err(Failure::new(Category::NodeUnreachable, message));
                 }
                 self.screen.say(&clean(&message));
             }
@@ -250,6 +318,9 @@ impl Viewing {
     /// Who drives is said when it is not what was wished, and when it changes.
     fn driver_is(&mut self, driving: bool, driver: Option<String>, why: Option<String>) {
         let was = std::mem::replace(&mut self.driving, driving);
+        if was {
+            self.send_held();
+        }
         if driving && !was {
             self.tell_size();
             // It is not taken from others again by itself, only kept over a lost connection.
@@ -266,6 +337,9 @@ impl Viewing {
             .filter(|why| !why.is_empty())
             .map(|why| format!(" ({})", clean(&why)))
             .unwrap_or_default();
+        if self.refused_by != driver {
+            self.refused_by = None;
+        }
         let who = driver.map(|driver| clean(&driver));
         self.screen.title(&match (driving, &who) {
             (true, _) => format!("{} · you drive", self.name),
@@ -273,6 +347,9 @@ impl Viewing {
             (false, None) => format!("{} · nobody drives", self.name),
         });
         match (driving, was, who) {
+            (true, _, _) if !self.held.is_empty() => {
+                self.screen.say("nobody drove, and you type: you drive");
+            }
             (true, _, _) => self.screen.say(&format!("you drive{because}")),
             (false, true, Some(who)) => self
                 .screen
@@ -280,6 +357,9 @@ impl Viewing {
             (false, _, Some(who)) => self
                 .screen
                 .say(&format!("{who} drives, you watch{because}")),
+            (false, _, None) if !self.only_watches && self.wish == Wish::Watch => self
+                .screen
+                .say(&format!("nobody drives, you do when you type{because}")),
             (false, _, None) => self
                 .screen
                 .say(&format!("nobody drives, you watch{because}")),
