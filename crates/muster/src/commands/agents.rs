@@ -48,7 +48,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Listing<NoFilter>) -> Outcom
         path: "/api/v1/nodes",
         filter: Vec::new(),
         limit: Some(AGENTS_MAX),
-        join: Some(with_queues),
+        join: Some(list::Join::queues(with_queues)),
         draw,
     };
     list::run(asking, &list, args.plain.watch).await

@@ -51,7 +51,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Listing<ExecutionFilter>) ->
         path: "/api/v1/executions",
         filter: asked(asking, &args.filter).await?,
         limit: Some(args.filter.limit),
-        join: Some(say_what_queued_ones_wait_for),
+        join: Some(list::Join::queues(say_what_queued_ones_wait_for)),
         draw,
     };
     list::run(asking, &list, args.plain.watch).await

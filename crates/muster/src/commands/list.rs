@@ -20,14 +20,30 @@ pub(super) struct List {
     pub(super) filter: Vec<(&'static str, Option<String>)>,
     /// How many items at most; `None` for lists that have no pages.
     pub(super) limit: Option<u32>,
-    /// What the queues know of the items.
+    /// What another list knows of the items.
     pub(super) join: Option<Join>,
     /// Draws it for people.
     pub(super) draw: fn(&Style, &Listed) -> String,
 }
 
-/// Puts what the queues know into the items of a list.
-pub(super) type Join = fn(&mut [Value], &[Value]);
+/// Puts what another list knows into the items of a list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Join {
+    /// Where that list is.
+    pub(super) path: &'static str,
+    /// Puts it in: the items, and those of the other list.
+    pub(super) put: fn(&mut [Value], &[Value]),
+}
+
+impl Join {
+    /// With what the queues know.
+    pub(super) const fn queues(put: fn(&mut [Value], &[Value])) -> Self {
+        Self {
+            path: "/api/v1/queues",
+            put,
+        }
+    }
+}
 
 /// A list as it came.
 #[derive(Debug, Clone)]
@@ -133,8 +149,8 @@ pub(super) async fn run(asking: &Asking<'_>, list: &List, watch: bool) -> Outcom
 async fn fetch(asking: &Asking<'_>, list: &List) -> Outcome<Listed> {
     let mut listed = pages(asking, list.path, &list.filter, list.limit).await?;
     if let Some(join) = list.join {
-        let queues = asking.client.get_json("/api/v1/queues").await?;
-        join(&mut listed.items, &Listed::of(queues).items);
+        let other = asking.client.get_json(join.path).await?;
+        (join.put)(&mut listed.items, &Listed::of(other).items);
     }
     Ok(listed)
 }

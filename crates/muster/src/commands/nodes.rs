@@ -32,11 +32,15 @@ const COLUMNS: &[Column] = &[
     },
     Column {
         title: "SLOTS",
-        give: Give::Drop(1),
+        give: Give::Drop(2),
+    },
+    Column {
+        title: "LABELS",
+        give: Give::Drop(0),
     },
     Column {
         title: "WISH",
-        give: Give::Drop(0),
+        give: Give::Drop(1),
     },
 ];
 
@@ -91,6 +95,7 @@ fn row(style: &Style, item: &Value, now: Timestamp) -> Vec<Cell> {
         Cell::new(evidence(item)),
         Cell::new(workers(item, now)),
         Cell::new(slots(item)),
+        Cell::new(labels(item)),
         Cell::new(wish(item)),
     ]
 }
@@ -141,6 +146,22 @@ fn slots(item: &Value) -> String {
         (Some(used), Some(most @ 1..)) => format!("{used}/{most}"),
         (Some(used), _) => format!("{used}/no cap"),
     }
+}
+
+/// Its labels, as many as are read at a glance; `muster nodes show` has them all.
+fn labels(item: &Value) -> String {
+    const WIDTH: usize = 24;
+    let all = texts(item, "labels");
+    let (mut shown, mut width) = (Vec::new(), 0);
+    for label in &all {
+        width += label.chars().count() + 1;
+        if width > WIDTH && !shown.is_empty() {
+            shown.push(format!("+{}", all.len() - shown.len()));
+            break;
+        }
+        shown.push(label.clone());
+    }
+    shown.join(" ")
 }
 
 fn wish(item: &Value) -> String {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_server::config::{Config, Durability};
@@ -251,19 +252,31 @@ pub(crate) fn runtime() -> Outcome<tokio::runtime::Runtime> {
         .build()?)
 }
 
+/// The process ends its plane and its own node together: that the node leaves is no news.
+static LEAVING: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is logged of the fleet: this process takes down what is left of it.
+pub(crate) fn leave_quietly() {
+    LEAVING.store(true, Ordering::Relaxed);
+}
+
 /// Logs go to stderr: text on a terminal, JSON otherwise. `MUSTER_LOG` filters, except that the
 /// MCP library never says more than warnings: below that it writes whole messages.
 pub(crate) fn start_logging(level: &str) {
     use std::io::IsTerminal;
     use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::fmt::writer::MakeWriterExt as _;
     let filter = EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let filter = match "rmcp=warn".parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
     };
+    let is_said = |meta: &tracing::Metadata<'_>| {
+        !meta.target().starts_with("muster_server::fleet") || !LEAVING.load(Ordering::Relaxed)
+    };
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        .with_writer(std::io::stderr.with_filter(is_said));
     if std::io::stderr().is_terminal() {
         lines.init();
     } else {

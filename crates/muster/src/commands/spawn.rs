@@ -214,7 +214,15 @@ fn ended(worker: &Value, id: &str) -> Failure {
         ),
     );
     let mut failure = Failure::from(body);
-    failure.evidence = output_of(exit);
+    let most = worker.pointer("/restart/max").and_then(Value::as_u64);
+    match item::number(worker, &["restarts"]) {
+        Some(times @ 1..) if most == Some(times) => {
+            failure = failure.seen(format!("its {times} restarts are used up"));
+        }
+        Some(times @ 1..) => failure = failure.seen(format!("it was started again {times} times")),
+        _ => {}
+    }
+    failure.evidence.extend(output_of(exit));
     failure.hint(format!("`muster workers show {id}` has it all"))
 }
 
@@ -228,7 +236,10 @@ fn with_hint(mut failure: Failure) -> Failure {
     {
         let who = item::text(passed, &["name", "node"]).unwrap_or_default();
         let said = item::text(passed, &["evidence", "why"]).unwrap_or_default();
-        failure = failure.seen(format!("{}: {}", clean(&who), clean(&said)));
+        // Of the one that was named the sentence itself says it all.
+        if !failure.body.message.contains(&said) {
+            failure = failure.seen(format!("{}: {}", clean(&who), clean(&said)));
+        }
     }
     if let Some(hint) = item::text(&details, &["hint"]) {
         return failure.hint(hint);

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::executions::shown_id;
 use super::known::text_or_reason;
-use super::list::{List, Listed};
-use super::nodes::texts;
+use super::list::{Join, List, Listed};
+use super::nodes::{NODES, texts};
 use super::resolve::{self, Noun};
 use super::{Asking, fleet_history, item, list};
 use crate::cli::{Workers, WorkersShow};
@@ -69,10 +69,29 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Workers) -> Outcome<u8> {
             ("ended", args.ended.then(|| "true".to_owned())),
         ],
         limit: Some(args.limit),
-        join: None,
+        // What has ended long ago is known by its node's id alone.
+        join: args.ended.then_some(Join {
+            path: NODES,
+            put: with_names,
+        }),
         draw,
     };
     list::run(asking, &list, args.plain.watch).await
+}
+
+fn with_names(workers: &mut [Value], nodes: &[Value]) {
+    for worker in workers {
+        if item::text(worker, &["node_name"]).is_some() {
+            continue;
+        }
+        let id = item::raw(worker, &["node"]);
+        let node = nodes
+            .iter()
+            .find(|node| id.is_some() && item::raw(node, &["id"]) == id);
+        if let Some(name) = node.and_then(|node| node.get("name")) {
+            worker["node_name"] = name.clone();
+        }
+    }
 }
 
 /// The list for people.
@@ -96,10 +115,13 @@ fn row(style: &Style, item: &Value, now: Timestamp) -> Vec<Cell> {
             format!("{} {}", mark.text(style), shown_state(item)),
         ),
         Cell::new(item::text(item, &["name"]).unwrap_or_default()),
-        Cell::new(node_of(item)),
+        Cell::new(match item::text(item, &["node_name"]) {
+            Some(name) => name,
+            None => shown_id(style, &node_of(item)),
+        }),
         Cell::new(item::text(item, &["pid"]).unwrap_or_default()),
         Cell::new(item::text(item, &["agent", "agent_id"]).unwrap_or_default()),
-        Cell::new(evidence(item)),
+        Cell::new(evidence(item, now)),
         Cell::new(item::age(item, now)),
         Cell::new(shown_id(style, &id_of(item))),
     ]
@@ -131,8 +153,22 @@ fn shown_state(item: &Value) -> String {
     }
 }
 
-fn evidence(item: &Value) -> String {
-    item::text(item, &["evidence"]).unwrap_or_else(|| "the plane gives none".to_owned())
+/// The evidence; a moment in it as its age.
+fn evidence(item: &Value, now: Timestamp) -> String {
+    let Some(text) = item::text(item, &["evidence"]) else {
+        return "the plane gives none".to_owned();
+    };
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match Timestamp::parse(word).map(|at| item::between(at, now)) {
+            Some(ms @ 0..) => {
+                words.pop_if(|before| before == "at");
+                words.push(format!("{} ago", span::age(ms)));
+            }
+            Some(_) | None => words.push(word.to_owned()),
+        }
+    }
+    words.join(" ")
 }
 
 /// `exit 1`, `signal 9`.
@@ -181,7 +217,7 @@ pub(super) fn text_of(style: &Style, worker: &Value, now: Timestamp) -> String {
             text += &format!("  {label:10} {value}\n");
         }
     };
-    line("evidence", Some(evidence(worker)));
+    line("evidence", Some(evidence(worker, now)));
     line("id", Some(id_of(worker)));
     line("node", Some(node_of(worker)));
     line("command", item::text(worker, &["command"]));
@@ -262,4 +298,27 @@ fn released(release: &Value) -> Option<String> {
         .map(|reason| format!(": {reason}"))
         .unwrap_or_default();
     Some(format!("asked for by {by}{reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_past_worker_has_its_machines_name_and_an_age_for_a_moment() {
+        let mut workers = [
+            json!({"node": "node_1", "node_name": null}),
+            json!({"node": "node_2", "node_name": null}),
+            json!({"node": null}),
+        ];
+        with_names(&mut workers, &[json!({"id": "node_1", "name": "mini"})]);
+        assert_eq!(node_of(&workers[0]), "mini");
+        assert_eq!(node_of(&workers[1]), "node_2");
+        let past = json!({"evidence": "it exited with 0 at 1970-01-01T00:01:00.000Z"});
+        assert_eq!(
+            evidence(&past, Timestamp(180_000_000)),
+            format!("it exited with 0 {} ago", span::age(120_000))
+        );
+    }
 }

@@ -25,7 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Dev;
 use crate::client::Client;
-use crate::commands::server::{Stop, doubts, raise_file_limit, runtime, start, start_logging};
+use crate::commands::server::{
+    Stop, doubts, leave_quietly, raise_file_limit, runtime, start, start_logging,
+};
 use crate::failure::{Failure, Outcome};
 use crate::out::{self, Colour, Look, Style, agent_mark, clean, execution_mark, node_mark, span};
 use crate::settings::Sources;
@@ -229,6 +231,7 @@ impl Session {
         drop(joining);
         let leaving = async {
             ending.cancel();
+            leave_quietly();
             // While the plane still hears how its workers end.
             if let Some(local) = local {
                 local.end(self.args.keep_workers).await;

@@ -2,10 +2,11 @@
 //! owner's authority. Its workers end with `dev`, unless they are to stay. What supervises them
 //! is the node's own crate.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use muster_node::enroll::{Enrolment, enroll, host_name};
+use muster_node::status::{Question, ask};
 use muster_node::{DaemonSettings, RunError, Stop};
 use muster_wire::Category;
 use serde_json::{Value, json};
@@ -26,6 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The daemon, as a task of this process. Its workers are processes of their own.
 pub(super) struct LocalNode {
     stop: watch::Sender<Option<Stop>>,
+    state: PathBuf,
     daemon: JoinHandle<Result<(), RunError>>,
 }
 
@@ -55,7 +57,7 @@ impl LocalNode {
             .await
             .map_err(|error| failed(&error.to_string()))?;
         let settings = DaemonSettings {
-            state,
+            state: state.clone(),
             plane: Some(address.to_owned()),
             supervision: muster_node::Settings {
                 workers_max: SLOTS,
@@ -65,7 +67,14 @@ impl LocalNode {
         };
         let (stop, stopped) = watch::channel(None);
         let daemon = tokio::spawn(muster_node::run(settings, stopped));
-        Ok((Self { stop, daemon }, client))
+        Ok((
+            Self {
+                stop,
+                state,
+                daemon,
+            },
+            client,
+        ))
     }
 
     /// Waits until the plane says that it is online.
@@ -92,14 +101,26 @@ impl LocalNode {
         }
     }
 
-    /// Stops it. Its workers are released first, or stay.
+    /// Stops it. Its workers are released first, or stay; how many is said.
     pub(super) async fn end(self, keep_workers: bool) {
+        let had = ask(&self.state, Question::Status)
+            .await
+            .map_or(0, |report| report.workers.len());
         let how = match keep_workers {
             true => Stop::Leave,
             false => Stop::Release,
         };
         let _ = self.stop.send(Some(how));
         match self.daemon.await {
+            Ok(Ok(())) if had > 0 => {
+                let what = if keep_workers {
+                    "left running"
+                } else {
+                    "ended"
+                };
+                let s = if had == 1 { "" } else { "s" };
+                crate::out::talk(&format!("{had} worker{s} of {NAME} {what}"));
+            }
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(error = %error, "the local node failed"),
             Err(error) => tracing::warn!(error = %error, "the local node failed"),
