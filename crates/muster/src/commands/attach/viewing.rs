@@ -199,7 +199,7 @@ impl Viewing {
 
     /// Sends what was typed. Where nobody drives, the keyboard is asked for first.
     fn type_in(&mut self, keys: &[u8]) {
-        if self.driving && self.held.is_empty() {
+        if self.driving {
             return self.send(keys);
         }
         // Before the first screen nobody knows who drives.
@@ -207,9 +207,9 @@ impl Viewing {
             return;
         }
         let driver = self.said.as_ref().and_then(|(_, driver)| driver.clone());
-        match driver.filter(|_| !self.driving) {
+        match driver {
             None => {
-                if self.held.is_empty() && !self.driving {
+                if self.held.is_empty() {
                     self.tell(&ViewerCommand::Drive { take: false });
                 }
                 let room = HELD_MAX.saturating_sub(self.held.len());
@@ -233,14 +233,6 @@ impl Viewing {
         });
     }
 
-    /// Sends what was typed while the keyboard was asked for.
-    fn send_held(&mut self) {
-        if self.driving && !self.held.is_empty() {
-            let held = std::mem::take(&mut self.held);
-            self.send(&held);
-        }
-    }
-
     /// Takes a frame.
     fn take(&mut self, text: &str) -> Outcome<Option<Left>> {
         // A frame that cannot be read is of a newer plane.
@@ -252,8 +244,6 @@ impl Viewing {
                 let bytes = STANDARD.decode(screen).unwrap_or_default();
                 self.screen.show(&bytes)?;
                 self.painted = true;
-                // The session in which it may type is open now.
-                self.send_held();
                 // It comes again whenever the screen is painted anew.
                 if std::mem::replace(&mut self.asked, true) {
                     return Ok(None);
@@ -318,13 +308,17 @@ impl Viewing {
     /// Who drives is said when it is not what was wished, and when it changes.
     fn driver_is(&mut self, driving: bool, driver: Option<String>, why: Option<String>) {
         let was = std::mem::replace(&mut self.driving, driving);
-        if was {
-            self.send_held();
-        }
+        let held = match driving || driver.is_some() {
+            true => std::mem::take(&mut self.held),
+            false => Vec::new(),
+        };
         if driving && !was {
             self.tell_size();
             // It is not taken from others again by itself, only kept over a lost connection.
             self.wish = Wish::IfFree;
+        }
+        if driving && !held.is_empty() {
+            self.send(&held);
         }
         if was && !driving {
             self.wish = Wish::Watch;
@@ -347,7 +341,7 @@ impl Viewing {
             (false, None) => format!("{} · nobody drives", self.name),
         });
         match (driving, was, who) {
-            (true, _, _) if !self.held.is_empty() => {
+            (true, _, _) if !held.is_empty() => {
                 self.screen.say("nobody drove, and you type: you drive");
             }
             (true, _, _) => self.screen.say(&format!("you drive{because}")),
