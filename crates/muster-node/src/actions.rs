@@ -93,9 +93,9 @@ async fn spawn(supervisor: Supervisor, input: SpawnInput) -> Result<Value, Strin
     let worker = WorkerId::parse(&input.worker_id).map_err(|error| error.to_string())?;
     let output = supervisor.start(input).await;
     match &output {
-        SpawnOutput::Started { pid, .. } => info!(worker.id = %worker, pid = ?pid, "started"),
+        SpawnOutput::Started { pid, .. } => info!(worker.id = %worker, pid, "started"),
         SpawnOutput::Exited { exit } => {
-            warn!(worker.id = %worker, code = ?exit.code, signal = ?exit.signal, "it exited within its start window");
+            info!(worker.id = %worker, code = exit.code, signal = exit.signal, "it exited within its start window");
         }
         SpawnOutput::Refused { full, .. } => {
             warn!(worker.id = %worker, full, "it could not be started");
@@ -111,7 +111,7 @@ async fn release(supervisor: Supervisor, input: ReleaseInput) -> Result<Value, S
         warn!(worker.id = %worker, %error, "it could not be released");
         error.to_string()
     })?;
-    info!(worker.id = %worker, code = ?exit.code, signal = ?exit.signal, "released");
+    info!(worker.id = %worker, code = exit.code, signal = exit.signal, "released");
     written(&exit)
 }
 
