@@ -205,14 +205,19 @@ fn say(asking: &Asking<'_>, worker: &Value) -> Outcome<()> {
 fn ended(worker: &Value, id: &str) -> Failure {
     let exit = worker.get("exit").unwrap_or(&Value::Null);
     let name = item::text(worker, &["name"]).unwrap_or_default();
-    let body = ErrorBody::new(
-        Category::AgentError,
-        format!(
-            "{name} was started on {} and ended at once: {}",
-            node_of(worker),
-            exit_word(exit)
-        ),
-    );
+    let known = |what: &str| !exit.get(what).unwrap_or(&Value::Null).is_null();
+    let node = node_of(worker);
+    let text = match item::text(exit, &["reason"]) {
+        // No process of it ever ran.
+        Some(reason) if !known("code") && !known("signal") => {
+            format!("{name} could not be started on {node}: {reason}")
+        }
+        _ => {
+            let how = exit_word(exit);
+            format!("{name} was started on {node} and ended at once: {how}")
+        }
+    };
+    let body = ErrorBody::new(Category::AgentError, text);
     let mut failure = Failure::from(body);
     let most = worker.pointer("/restart/max").and_then(Value::as_u64);
     match item::number(worker, &["restarts"]) {

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{self, Message};
 
 use super::{node_is, quick};
-use crate::support::{Daemon, Enrolled, TestPlane, Wire};
+use crate::support::{Daemon, Enrolled, TestPlane, Wire, eventually};
 
 /// A node with one worker, its terminal socket, and a second person's key.
 pub(super) struct Stage {
@@ -198,15 +198,22 @@ async fn two_watch_one_drives_and_the_keyboard_is_handed_over_in_the_open() {
     driver_when(&mut ada, |d| d["driver"].is_null()).await;
     // Driving is in the audit log and in the worker's history.
     let app = &stage.plane.running.app;
-    let audit = app
-        .blocking(|stores| stores.annex.audit(100))
-        .await
-        .unwrap();
-    let driven: Vec<(&str, &str)> = audit
+    let driven = eventually("who drove is in the audit log", || async {
+        let audit = app
+            .blocking(|stores| stores.annex.audit(100))
+            .await
+            .unwrap();
+        let rows = audit.into_iter().rev();
+        let driven: Vec<(String, String)> = rows
+            .filter(|row| row.object == stage.worker && row.action.contains("driv"))
+            .map(|row| (row.action, row.principal))
+            .collect();
+        (driven.len() >= 3).then_some(driven)
+    })
+    .await;
+    let driven: Vec<(&str, &str)> = driven
         .iter()
-        .rev()
-        .filter(|row| row.object == stage.worker && row.action.contains("driv"))
-        .map(|row| (row.action.as_str(), row.principal.as_str()))
+        .map(|(action, principal)| (action.as_str(), principal.as_str()))
         .collect();
     assert_eq!(
         driven,
@@ -217,14 +224,13 @@ async fn two_watch_one_drives_and_the_keyboard_is_handed_over_in_the_open() {
         ]
     );
     let path = format!("/api/v1/fleet/workers/{}/history", stage.worker);
-    let history = stage.plane.client.get(&path).await.json();
-    let told = history["history"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|line| line["kind"] == "driver")
-        .count();
-    assert_eq!(told, 3, "{history}");
+    eventually("the worker's history has three lines of it", || async {
+        let history = stage.plane.client.get(&path).await.json();
+        let lines = history["history"].as_array().unwrap().iter();
+        let told = lines.filter(|line| line["kind"] == "driver").count();
+        (told == 3).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
