@@ -47,7 +47,7 @@ pub(crate) struct NodeState {
     /// State directory; ~/.muster/node when nothing says otherwise.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Configuration file with a section [node]; else MUSTER_CONFIG, else ./muster.toml.
+    /// Configuration file with a section `[node]`; else MUSTER_CONFIG, else ./muster.toml.
     #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG")]
     pub(crate) config: Option<PathBuf>,
 }

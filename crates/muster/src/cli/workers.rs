@@ -56,7 +56,7 @@ pub(crate) struct Spawn {
     /// Plain pipes instead of a terminal: its output can be read, and it cannot be driven.
     #[arg(long, conflicts_with = "attach")]
     pub(crate) pipes: bool,
-    /// When it is started again: never, on-failure[:TIMES] or always[:TIMES].
+    /// When it is started again: never, `on-failure[:TIMES]` or `always[:TIMES]`.
     #[arg(long, default_value = "never", value_name = "POLICY")]
     pub(crate) restart: String,
     /// Waits for a place when every machine is full, at most so long when a duration is given.
