@@ -41,10 +41,11 @@ def test_frames_of_11_without_ids_are_taken_and_marked_as_proving_nothing(here, 
     node = wait_node(plane, "eleven", "online")
     assert node["version"] == "relay-broker/11.8.2"
     assert "prove no application" in node["evidence"], node["evidence"]
-    broker.sync([("wrk_of_eleven", "old one")])
-    shown = wait_worker(plane, "wrk_of_eleven", "running")
-    assert shown["adopted"] and shown["name"] == "old one"
-    broker.beat(["old one"])
+    id = broker.identity("old-one")
+    broker.sync([(id, "old-one")])
+    shown = wait_worker(plane, id, "running")
+    assert shown["name"] == "old-one"
+    broker.beat(["old-one"])
     until("it is counted", lambda: fleet_node(plane, "eleven")["workers"] == 1, 5)
 
 
@@ -52,10 +53,12 @@ def test_an_inventory_is_never_refused_for_one_bad_item(here, scripted):
     """4: never fail an inventory as a whole."""
     plane, _ = here
     broker = scripted("mixed")
-    id = broker.sync([("no id at all", "bad"), ("", "empty"), ("wrk_good", "good")])
+    good = broker.identity("good")
+    id = broker.sync([("no id at all", "bad"), ("", "empty"), ("wrk_x", "made up"), (good, "good")])
     answer = until("it is answered", lambda: broker.answer_to(id), 5)
     assert answer == {"v": 1, "type": "reply", "id": id, "ok": True, "data": {}}
-    assert wait_worker(plane, "wrk_good", "running")["name"] == "good"
+    assert wait_worker(plane, good, "running")["name"] == "good"
+    until("it alone is counted", lambda: fleet_node(plane, "mixed")["workers"] == 1, 5)
 
 
 def test_an_identity_is_kept_for_the_same_start_and_has_no_keys_too_many(here, scripted):
@@ -82,12 +85,13 @@ def test_the_newest_link_of_a_node_wins_and_the_old_one_is_closed(here, scripted
     """3, 1.6 of the wire: superseded is closed in good order, and what it still says is dropped."""
     plane, _ = here
     broker = scripted("newest")
-    broker.sync([("wrk_first", "first")])
-    wait_worker(plane, "wrk_first", "running")
+    id = broker.identity("first")
+    broker.sync([(id, "first")])
+    wait_worker(plane, id, "running")
     old = broker.socket
     link = fleet_node(plane, "newest")["link"]
     broker.connect()
-    broker.sync([("wrk_first", "first")])
+    broker.sync([(id, "first")])
     until("the newer one is taken", lambda: fleet_node(plane, "newest")["link"] > link, 5)
     until("the older one is closed", lambda: old.close_code is not None, 5)
     assert old.close_code == 1000, (old.close_code, old.close_reason)
@@ -109,15 +113,16 @@ def test_a_node_cannot_end_what_another_node_runs(here, scripted):
     """Security: a node's frames can touch only its own workers."""
     plane, _ = here
     one, other = scripted("owner"), scripted("stranger")
-    one.sync([("wrk_owned", "owned")])
-    wait_worker(plane, "wrk_owned", "running")
-    id = other.say("agent.deregister", agent_id="wrk_owned", name="owned")
+    owned = one.identity("owned")
+    one.sync([(owned, "owned")])
+    wait_worker(plane, owned, "running")
+    id = other.say("agent.deregister", agent_id=owned, name="owned")
     until("it is answered", lambda: other.answer_to(id), 5)
-    id = other.sync([("wrk_owned", "owned")])
+    id = other.sync([(owned, "owned")])
     until("it is answered", lambda: other.answer_to(id), 5)
-    id = one.sync([("wrk_owned", "owned")])
+    id = one.sync([(owned, "owned")])
     until("it is answered", lambda: one.answer_to(id), 5)
-    shown = worker(plane, "wrk_owned")
+    shown = worker(plane, owned)
     assert shown["state"] == "running" and shown["node_name"] == "owner"
 
 
@@ -125,8 +130,9 @@ def test_a_beat_that_names_what_no_inventory_has_is_a_drift(here, scripted):
     """1, 4: the broker's two rosters are compared; a difference that lasts is told with names."""
     plane, _ = here
     broker = scripted("drifting")
-    broker.sync([("wrk_drift", "seen")])
-    wait_worker(plane, "wrk_drift", "running")
+    seen = broker.identity("seen")
+    broker.sync([(seen, "seen")])
+    wait_worker(plane, seen, "running")
 
     def drift():
         broker.beat(["seen", "ghost"])
@@ -136,8 +142,9 @@ def test_a_beat_that_names_what_no_inventory_has_is_a_drift(here, scripted):
     line = until("the drift", drift, 10, 0.2)
     assert "ghost" in line["surplus"] and line["claimed"] == 2 and line["believed"] == 1, line
     assert fleet_node(plane, "drifting")["drift"] is True
-    broker.sync([("wrk_drift", "seen"), ("wrk_ghost", "ghost")])
-    wait_worker(plane, "wrk_ghost", "running")
+    ghost = broker.identity("ghost")
+    broker.sync([(seen, "seen"), (ghost, "ghost")])
+    wait_worker(plane, ghost, "running")
 
     def settled():
         broker.beat(["seen", "ghost"])

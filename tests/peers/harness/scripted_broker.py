@@ -8,6 +8,8 @@ import uuid
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from .waiting import until
+
 
 class ScriptedBroker:
     """A node of a workspace key, with an id of its own."""
@@ -53,6 +55,14 @@ class ScriptedBroker:
             frame["id"] = f"{type.replace('.', '_')}_{uuid.uuid4().hex}"
         self.socket.send(json.dumps({"v": 1, "type": type, **frame}))
         return frame.get("id")
+
+    def identity(self, name):
+        """The id that the plane gives a worker of this name: others are not taken."""
+        id = f"agent_register_{uuid.uuid4().hex}"
+        self.socket.send(json.dumps({"v": 1, "type": "agent.register", "id": id, "name": name}))
+        answer = until("it has an identity", lambda: self.answer_to(id), 10)
+        assert answer["ok"], answer
+        return answer["data"]["agent_id"]
 
     def sync(self, agents=()):
         agents = [{"agent_id": id, "name": name} for id, name in agents]
