@@ -12,7 +12,7 @@ from harness.router import Router
 from harness.waiting import until
 from test_fleet_incidents import logged, placed, worker
 
-pytestmark = pytest.mark.skipif(not network.allowed(), reason="needs root and network namespaces")
+pytestmark = pytest.mark.skipif(not network.allowed(), reason="makes network namespaces, which needs root")
 
 QUICK = {
     "fleet__heartbeat": "1s",

@@ -170,12 +170,13 @@ def test_an_inventory_is_answered_within_a_second_under_load(here, scripted):
             if answer.status_code not in (201, 409):
                 broken.append(answer.text)
 
+    names = [f"busy-{number}" for number in range(200)]
+    agents = [(broker.identity(name), name) for name in names]
     threads = [threading.Thread(target=load) for _ in range(8)]
     for thread in threads:
         thread.start()
     try:
         slowest = 0.0
-        agents = [(f"wrk_busy_{number}", f"busy-{number}") for number in range(200)]
         for _ in range(20):
             began = time.monotonic()
             id = broker.sync(agents)

@@ -8,18 +8,8 @@ from .waiting import until
 
 
 def allowed():
-    """Whether namespaces can be made here."""
-    if os.geteuid() != 0:
-        return False
-    name = f"mp{uuid.uuid4().hex[:8]}"
-    try:
-        made = subprocess.run(["ip", "netns", "add", name], capture_output=True)
-    except FileNotFoundError:
-        return False
-    if made.returncode != 0:
-        return False
-    subprocess.run(["ip", "netns", "del", name], check=True)
-    return True
+    """Whether namespaces may be made. Where root cannot make one the tests fail, and say why."""
+    return os.geteuid() == 0
 
 
 class Network:
