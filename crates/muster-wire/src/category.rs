@@ -119,6 +119,19 @@ impl fmt::Display for Category {
     }
 }
 
+#[cfg(feature = "schema")]
+impl utoipa::PartialSchema for Category {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        crate::api::words_schema(
+            "Why something was refused or failed. A newer plane may know more words.",
+            Category::ALL.iter().map(Category::word),
+        )
+    }
+}
+
+#[cfg(feature = "schema")]
+impl utoipa::ToSchema for Category {}
+
 impl Serialize for Category {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.word())

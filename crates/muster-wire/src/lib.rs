@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP, of storage or of decisions. Whatever a peer, a row or an event
 //! spells as a string is spelled here once.
 
+pub mod api;
 pub mod attempt;
 pub mod category;
 pub mod fleet;

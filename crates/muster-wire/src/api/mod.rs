@@ -1,0 +1,38 @@
+//! Bodies of the answers under `/api/v1` that a dashboard or another program reads, one module
+//! per noun. With the feature `schema` each is a component of the OpenAPI document.
+//!
+//! How they say what is not there: a key that is always present and may be unknown is an
+//! `Option` marked `required` (it is `null`, with the reason beside it under `<key>_unknown`); a
+//! key that is absent when it does not apply is an `Option` that is skipped.
+
+mod at;
+
+pub use at::At;
+
+#[cfg(feature = "schema")]
+pub(crate) use schema::{text_schema, words_schema};
+
+#[cfg(feature = "schema")]
+mod schema {
+    use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+
+    /// A string that is one of some words.
+    pub(crate) fn words_schema<'a>(
+        about: &str,
+        words: impl Iterator<Item = &'a str>,
+    ) -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(about.trim()))
+            .enum_values(Some(words.map(str::to_owned)))
+            .into()
+    }
+
+    /// A string.
+    pub(crate) fn text_schema(about: &str) -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(about.trim()))
+            .into()
+    }
+}
