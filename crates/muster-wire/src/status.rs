@@ -20,6 +20,10 @@ macro_rules! words {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.word()) }
         }
+        impl $crate::api::Word for $name {
+            const WORDS: &'static [Self] = Self::ALL;
+            fn text(self) -> &'static str { self.word() }
+        }
         #[cfg(feature = "schema")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {

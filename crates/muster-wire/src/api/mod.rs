@@ -3,11 +3,15 @@
 //!
 //! How they say what is not there: a key that is always present and may be unknown is an
 //! `Option` marked `required` (it is `null`, with the reason beside it under `<key>_unknown`); a
-//! key that is absent when it does not apply is an `Option` that is skipped.
+//! key that is absent when it does not apply is an `Option` that is skipped. A word of a closed
+//! list is an [`Open`] one: a plane writes only words of its list, and a client keeps one that it
+//! does not know as it came.
 
 mod at;
+mod word;
 
 pub use at::At;
+pub use word::{Open, Word};
 
 #[cfg(feature = "schema")]
 pub(crate) use schema::{text_schema, words_schema};
