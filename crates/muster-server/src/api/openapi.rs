@@ -72,6 +72,7 @@ pub(crate) fn finish(document: &OpenApi) -> Value {
     );
     for (path, item) in object(&mut document["paths"]).iter_mut() {
         for (method, operation) in object(item).iter_mut() {
+            operation["operationId"] = operation_id(method, path).into();
             let method = method.to_uppercase().parse().unwrap_or_default();
             complete(operation, table::look_up(&method, Some(path)).0);
         }
@@ -84,6 +85,16 @@ coincide. Every answer with a status of 400 or above has the shape of `Problem`;
 `error_category`. On loopback, calls, reads and what agents tell need no key; elsewhere \
 everything but the health routes does. Decisions of a person (scope `operate`) and the \
 administration (scope `admin`) always need one.";
+
+/// One name an operation, made of what it is asked for: `get_api_v1_runs_run_steps`. Client
+/// generators refuse a document in which two share one.
+fn operation_id(method: &str, path: &str) -> String {
+    let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
+    std::iter::once(method)
+        .chain(words.filter(|word| !word.is_empty()))
+        .collect::<Vec<_>>()
+        .join("_")
+}
 
 /// Adds to one operation the errors and the scope that its handler did not have to spell out.
 fn complete(operation: &mut Value, need: Need) {

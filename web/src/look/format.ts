@@ -1,0 +1,89 @@
+// How numbers, durations, ages, times, sizes and ids are written, everywhere the same. Pure.
+
+const NARROW = "\u202f";
+
+/** `<1 ms`, `840 ms`, `1.24 s`, `12.4 s`, `3 m 07 s`, `2 h 21 m`, `3 d 4 h`. Cuts, never rounds up over a bound. */
+export function duration(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return "—";
+  if (ms < 0) return `−${duration(-ms)}`;
+  if (ms < 1) return "<1 ms";
+  if (ms < 1000) return `${Math.floor(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 10) return `${(Math.floor(seconds * 100) / 100).toFixed(2)} s`;
+  if (seconds < 60) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`;
+  const whole = Math.floor(seconds);
+  if (whole < 3600) return `${Math.floor(whole / 60)} m ${String(whole % 60).padStart(2, "0")} s`;
+  if (whole < 86_400) return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} m`;
+  return `${Math.floor(whole / 86_400)} d ${Math.floor((whole % 86_400) / 3600)} h`;
+}
+
+/** An age without decimals: `now` under a second, `12 s`, `4 m`, `2 h 21 m`, `3 d 4 h`. */
+export function span(ms: number): string {
+  const seconds = Math.floor(Math.abs(ms) / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} m`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
+}
+
+/** Past `4 m ago`, future `in 9 s`, `now`. */
+export function ago(ms: number): string {
+  if (Math.abs(ms) < 1000) return "now";
+  return ms > 0 ? `${span(ms)} ago` : `in ${span(ms)}`;
+}
+
+/** `1,204`. Exact for integers given as text or bigint too. */
+export function count(value: number | bigint | null | undefined): string {
+  if (value === null || value === undefined) return "—";
+  return value.toLocaleString("en-US");
+}
+
+/** At most six characters: `128 k`. Only for narrow cells, with the exact number on hover. */
+export function short(value: number): string {
+  if (Math.abs(value) < 10_000) return count(value);
+  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
+    if (Math.abs(value) >= size) return `${Math.floor(value / size)} ${unit}`;
+  }
+  return count(value);
+}
+
+/** `9 of 312, 3 %`; `<1 %` when it is not zero. */
+export function percent(part: number, of: number): string {
+  if (of === 0) return `${count(part)} of 0`;
+  const exact = (part / of) * 100;
+  const shown = part > 0 && exact < 1 ? "<1" : String(Math.floor(exact));
+  return `${count(part)} of ${count(of)}, ${shown} %`;
+}
+
+/** `14 B`, `3.1 KiB`, `64 MiB`. */
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "—";
+  if (value < 1024) return `${value} B`;
+  let size = value;
+  for (const unit of ["KiB", "MiB", "GiB", "TiB"]) {
+    size /= 1024;
+    if (size < 1024) return `${size < 10 ? (Math.floor(size * 10) / 10).toFixed(1) : Math.floor(size)} ${unit}`;
+  }
+  return `${Math.floor(size / 1024)} PiB`;
+}
+
+export type ClockSetting = "local" | "utc";
+
+/** A time of day, or date and time when it is not today; with its zone. */
+export function time(ms: number, clock: ClockSetting, now: number): string {
+  const zone = clock === "utc" ? "UTC" : undefined;
+  const day = (at: number) => new Date(at).toLocaleDateString("sv-SE", { timeZone: zone });
+  const hours = new Date(ms).toLocaleTimeString("sv-SE", { timeZone: zone });
+  const text = day(ms) === day(now) ? hours : `${day(ms)} ${hours}`;
+  return clock === "utc" ? `${text}${NARROW}UTC` : text;
+}
+
+/** RFC 3339 with milliseconds, for hover and copying. */
+export const rfc3339 = (ms: number) => new Date(ms).toISOString();
+
+/** `exec_…7K2F9Q`; ids of others whole up to 20 characters, else 8 … 6. */
+export function shortId(id: string): string {
+  const own = /^([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}$/.exec(id);
+  if (own) return `${own[1]}_…${id.slice(-6)}`;
+  return id.length <= 20 ? id : `${id.slice(0, 8)}…${id.slice(-6)}`;
+}
