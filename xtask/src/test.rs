@@ -61,6 +61,8 @@ struct Row {
 /// When a command of ours cannot be started at all.
 pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     let mut rows = Vec::new();
+    // Whatever compiles the binary builds the dashboard.
+    node::ready()?;
     for which in Which::value_variants() {
         if options.only.is_empty() || options.only.contains(which) {
             rows.extend(run_part(*which, options));

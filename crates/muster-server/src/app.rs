@@ -28,6 +28,7 @@ use crate::logs::LogSink;
 use crate::memory::MemoryState;
 use crate::meters::Meters;
 use crate::relay::Registry;
+use crate::ui::Site;
 use crate::views::Views;
 use crate::webhooks::Webhooks;
 
@@ -101,6 +102,8 @@ pub struct AppState {
     pub webhooks: Webhooks,
     /// How fast the store grows.
     pub growth: Growth,
+    /// The dashboard.
+    pub site: Site,
     /// What is counted.
     pub meters: Meters,
 }

@@ -33,6 +33,7 @@ use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
 use crate::fleet::Fleet;
 use crate::relay::Registry;
+use crate::ui::Site;
 use crate::slow_body::{self, Rest, SlowBody};
 use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
 use crate::webhooks::Webhooks;
@@ -82,19 +83,26 @@ pub struct Running {
 }
 
 impl Plane {
-    /// Listens, restores, serves. Who connects meanwhile waits instead of being refused.
+    /// Listens, restores, serves, without a dashboard. Who connects meanwhile waits instead of
+    /// being refused.
     ///
     /// # Errors
     /// When the address or the store cannot be used.
     pub async fn start(config: Config, stores: Stores) -> Result<Running, StartError> {
-        let wanted = config.server.listen;
-        let listener = TcpListener::bind(wanted)
-            .await
-            .map_err(|error| StartError::Listen(wanted, error))?;
-        Self::start_on(listener, config, stores).await
+        let listener = Self::listen(config.server.listen).await?;
+        Self::start_on(listener, config, stores, Site::none()).await
     }
 
-    /// Restores and serves on a socket that listens already.
+    /// Listens. Who connects waits until the plane serves.
+    ///
+    /// # Errors
+    /// When the address cannot be used.
+    pub async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
+        let bound = TcpListener::bind(address).await;
+        bound.map_err(|error| StartError::Listen(address, error))
+    }
+
+    /// Restores and serves, with a dashboard, on a socket that listens already.
     ///
     /// # Errors
     /// When the store cannot be used.
@@ -102,6 +110,7 @@ impl Plane {
         listener: TcpListener,
         config: Config,
         stores: Stores,
+        site: Site,
     ) -> Result<Running, StartError> {
         let address = listener
             .local_addr()
@@ -137,6 +146,7 @@ impl Plane {
             logs: Default::default(),
             webhooks,
             growth: Default::default(),
+            site,
             approvals: Approvals::new(&config).map_err(StartError::Config)?,
             meters: crate::meters::Meters::new(config.origin.0),
         });

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-/// In the page: where its answer's nonce goes.
+/// In the page: where an answer's nonce goes.
 pub const NONCE: &str = "__MUSTER_NONCE__";
 
 /// The files under the folder with a hash in their name never change.
@@ -45,12 +45,7 @@ pub fn asset(path: &str) -> Option<Asset> {
     })
 }
 
-/// The page, with this nonce where it names one.
-pub fn index(nonce: &str) -> String {
-    template().replace(NONCE, nonce)
-}
-
-/// The page as it was built.
+/// The page, with [`NONCE`] where each answer has another word.
 pub fn template() -> Cow<'static, str> {
     match Files::get("index.html").map(|file| file.data) {
         Some(Cow::Borrowed(bytes)) => String::from_utf8_lossy(bytes),
@@ -89,9 +84,8 @@ mod tests {
 
     #[test]
     fn the_page_is_there_whatever_the_build_found() {
-        let page = index("abc");
+        let page = template();
         assert!(page.contains("<!doctype html>") && page.contains("<title>"), "{page}");
-        assert!(!page.contains(NONCE));
         assert!(asset("index.html").is_none(), "the page is no file: it has a nonce");
         assert!(asset("nothing").is_none() && asset("../build.rs").is_none());
     }

@@ -68,9 +68,17 @@ fn prepare_one(root: &Path, named: &str, installed: &str) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Node 18 or newer, and npm.
+/// Node and npm, with which the dashboard is built, too.
+///
+/// # Errors
+/// When they are not there and cannot be installed.
+pub(crate) fn ready() -> anyhow::Result<()> {
+    install_node()
+}
+
+/// Node 20 or newer, and npm.
 fn node_is_there() -> bool {
-    let new = "process.exit(Number(process.versions.node.split('.')[0]) >= 18 ? 0 : 1)";
+    let new = "process.exit(Number(process.versions.node.split('.')[0]) >= 20 ? 0 : 1)";
     Part::program(Path::new("node")).args(["-e", new]).quiet()
         && Part::program(Path::new("npm")).arg("--version").quiet()
 }
@@ -83,7 +91,7 @@ fn install_node() -> anyhow::Result<()> {
     system::install(&["nodejs", "npm"])?;
     ensure!(
         node_is_there(),
-        "the npm packages of the peer tests need Node 18 or newer with npm; install them"
+        "the dashboard and the peer tests need Node 20 or newer with npm; install them"
     );
     Ok(())
 }

@@ -23,7 +23,8 @@ impl Part {
     /// A cargo command; the words are split at blanks.
     pub(crate) fn cargo(words: &str) -> Self {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut part = Self::program(Path::new(&cargo));
+        // A binary of ours without its dashboard is a failure, not a warning.
+        let mut part = Self::program(Path::new(&cargo)).env("UI_REQUIRED", "1");
         part.arguments
             .extend(words.split_whitespace().map(str::to_owned));
         part

@@ -27,8 +27,6 @@ pub(crate) const LATER: &[(&str, &str)] = &[
     ("/api/v1/workers/{*rest}", "workers"),
     ("/v1/agents/presence", "presence apart from GET /v1/agents"),
     ("/v1/{*rest}", "this part of Relay's engine"),
-    ("/ui", "the dashboard"),
-    ("/ui/{*rest}", "the dashboard"),
 ];
 
 pub(crate) fn routes() -> OpenApiRouter<App> {

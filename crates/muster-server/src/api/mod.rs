@@ -53,9 +53,7 @@ mod workflow;
 pub mod write;
 
 use axum::Router;
-use axum::http::header::ACCEPT;
-use axum::http::{HeaderMap, HeaderValue};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use muster_wire::Category;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -121,6 +119,7 @@ pub(crate) fn is_later(template: &str) -> bool {
 pub fn service(app: App) -> Router {
     let (router, document) = routes().split_for_parts();
     openapi::serve(router, &document)
+        .merge(crate::ui::routes())
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn(conditional::conditional))
@@ -131,15 +130,7 @@ pub fn service(app: App) -> Router {
         .with_state(app)
 }
 
-async fn unknown_route(method: http::Method, uri: http::Uri, headers: HeaderMap) -> Response {
-    // A person with a browser; a program asks for something else.
-    let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|text| text.contains("text/html"));
-    if uri.path() == "/"
-        && method == http::Method::GET
-        && headers.get_all(ACCEPT).iter().any(accepts)
-    {
-        return Redirect::to("/docs").into_response();
-    }
+async fn unknown_route(uri: http::Uri) -> Response {
     Problem::not_found(format!("there is no route {}; see /docs", uri.path())).into_response()
 }
 

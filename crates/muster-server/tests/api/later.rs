@@ -42,12 +42,12 @@ async fn what_is_not_there_is_said_in_the_one_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_at_the_root_is_sent_to_the_documents() {
+async fn a_browser_at_the_root_is_sent_to_the_dashboard() {
     let plane = TestPlane::start().await;
     let browser = [("accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")];
     let answer = plane.client.send(Method::GET, "/", &browser, "").await;
     assert_eq!(answer.status, 303);
-    assert_eq!(answer.header("location"), Some("/docs"));
+    assert_eq!(answer.header("location"), Some("/ui/"));
     let program = [("accept", "application/json")];
     let answer = plane.client.send(Method::GET, "/", &program, "").await;
     answer.is_problem(404, "not_found");

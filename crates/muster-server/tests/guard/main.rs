@@ -9,3 +9,4 @@ mod enrolment;
 mod events;
 mod keys;
 mod plane;
+mod site;

@@ -8,6 +8,7 @@ pub(crate) mod wire;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use muster_server::ui::{Site, SiteFile};
 use muster_server::{Config, Plane, Running};
 use muster_store::{Durability, Options, SqliteStore, Stores};
 use serde_json::Value;
@@ -26,6 +27,25 @@ async fn open(dir: &std::path::Path, options: &Options) -> SqliteStore {
             end => return end.expect("a store"),
         }
     }
+}
+
+/// A dashboard of a page, a script and a picture.
+fn site() -> Site {
+    let page = "<!doctype html><style nonce=\"__NONCE__\"></style><meta content=\"__NONCE__\">";
+    Site::new(page, "__NONCE__", |path| {
+        let (text, is_immutable): (&'static str, bool) = match path {
+            "assets/main-abc123.js" => ("console.log(1)", true),
+            "icon.svg" => ("<svg/>", false),
+            _ => return None,
+        };
+        Some(SiteFile {
+            bytes: text.as_bytes().into(),
+            gzip: is_immutable.then(|| b"packed".as_slice().into()),
+            content_type: if is_immutable { "text/javascript" } else { "image/svg+xml" },
+            etag: format!("\"{path}\""),
+            is_immutable,
+        })
+    })
 }
 
 /// A running plane.
@@ -64,7 +84,10 @@ impl World {
             decisions: store.clone(),
             annex: store,
         };
-        let plane = Plane::start(config, stores).await.expect("a plane");
+        let listener = Plane::listen(config.server.listen).await.expect("a port");
+        let plane = Plane::start_on(listener, config, stores, site())
+            .await
+            .expect("a plane");
         let owner = muster_server::auth::read_owner_key(dir.path())
             .expect("a readable key")
             .map_or_else(String::new, |key| key.expose().to_owned());

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use muster_server::config::{Config, Durability};
 use muster_server::plane::StartError;
+use muster_server::ui::{Site, SiteFile};
 use muster_server::{Plane, Running};
 use muster_store::sqlite::{Options, SqliteStore};
 use muster_store::{StoreError, Stores};
@@ -59,7 +60,8 @@ fn sources(args: &Server) -> Sources {
 async fn serve(config: Config) -> Outcome<u8> {
     let mut stop = Stop::listen()?;
     let running = start(config).await?;
-    info!(address = %running.address, version = env!("CARGO_PKG_VERSION"), "ready");
+    let dashboard = format!("http://{}/ui/", running.address);
+    info!(address = %running.address, dashboard, version = env!("CARGO_PKG_VERSION"), "ready");
     let name = stop.next().await;
     info!(signal = name, "stopping; a second signal ends at once");
     tokio::select! {
@@ -76,15 +78,31 @@ async fn serve(config: Config) -> Outcome<u8> {
 pub(crate) async fn start(config: Config) -> Outcome<Running> {
     let given = given_socket()?;
     let stores = open(&config)?;
-    let started = match given {
-        Some(listener) => Plane::start_on(listener, config, stores).await,
-        None => Plane::start(config, stores).await,
+    let started = async {
+        let listener = match given {
+            Some(listener) => listener,
+            None => Plane::listen(config.server.listen).await?,
+        };
+        Plane::start_on(listener, config, stores, dashboard()).await
     };
-    started.map_err(|error| match error {
+    started.await.map_err(|error| match error {
         StartError::Listen(address, error) => cannot_listen(address, &error),
         StartError::Store(error) => from_store(&error),
         error @ StartError::Config(_) => Failure::new(Category::Validation, error.to_string()),
         error @ StartError::Key(_) => Failure::new(Category::InternalError, error.to_string()),
+    })
+}
+
+/// The files of the dashboard that are part of this binary.
+fn dashboard() -> Site {
+    Site::new(&muster_web::template(), muster_web::NONCE, |path| {
+        muster_web::asset(path).map(|asset| SiteFile {
+            bytes: asset.bytes,
+            gzip: asset.gzip,
+            content_type: asset.content_type,
+            etag: asset.etag,
+            is_immutable: asset.is_immutable,
+        })
     })
 }
 

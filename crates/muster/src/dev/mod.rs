@@ -108,7 +108,7 @@ impl Session {
     fn say_ready(&self, durability: &str, took: Duration) {
         let style = &self.look.data;
         out::data(&format!(
-            "{} dev   {}   store {} (sqlite, durability {durability})   ready in {}",
+            "{} dev   {}/ui/   store {} (sqlite, durability {durability})   ready in {}",
             style.paint(Colour::Bold, concat!("muster ", env!("CARGO_PKG_VERSION"))),
             self.address,
             self.args.data.display(),

@@ -23,6 +23,7 @@ fn dev(directory: &std::path::Path, command: &[&str]) -> (Running, String) {
         .split(' ')
         .next()
         .unwrap();
+    let address = address.strip_suffix("/ui/").expect("the dashboard's address");
     (running, address.to_owned())
 }
 
