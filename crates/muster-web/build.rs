@@ -102,14 +102,14 @@ fn build(web: &Path, into: &Path) -> Outcome<()> {
     }
     let flags = ["--no", "--", "vite", "build", "--emptyOutDir", "--logLevel"];
     let flags = flags.into_iter().chain(["warn", "--outDir"]);
-    run(
-        web,
-        "npx",
-        flags.map(OsStr::new).chain([into.as_os_str()]),
-    )
+    run(web, "npx", flags.map(OsStr::new).chain([into.as_os_str()]))
 }
 
-fn run<'a>(inside: &Path, program: &str, words: impl IntoIterator<Item = &'a OsStr>) -> Outcome<()> {
+fn run<'a>(
+    inside: &Path,
+    program: &str,
+    words: impl IntoIterator<Item = &'a OsStr>,
+) -> Outcome<()> {
     let output = Command::new(program)
         .args(words)
         .current_dir(inside)
@@ -122,7 +122,10 @@ fn run<'a>(inside: &Path, program: &str, words: impl IntoIterator<Item = &'a OsS
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     // The end of what it said: that is where tools put what went wrong.
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let last = lines[lines.len().saturating_sub(12)..].join("\n");
     Err(format!("{program} ended with {}: {last}", output.status).into())
 }

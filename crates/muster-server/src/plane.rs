@@ -33,9 +33,9 @@ use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
 use crate::fleet::Fleet;
 use crate::relay::Registry;
-use crate::ui::Site;
 use crate::slow_body::{self, Rest, SlowBody};
 use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
+use crate::ui::Site;
 use crate::webhooks::Webhooks;
 use crate::world::PlaneWorld;
 

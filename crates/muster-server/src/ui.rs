@@ -125,7 +125,10 @@ fn serve(file: SiteFile, headers: &HeaderMap) -> Response {
     let known = headers
         .get(IF_NONE_MATCH)
         .and_then(|value| value.to_str().ok())
-        .is_some_and(|tags| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == file.etag));
+        .is_some_and(|tags| {
+            tags.split(',')
+                .any(|tag| tag.trim().trim_start_matches("W/") == file.etag)
+        });
     let packed = file.gzip.filter(|_| takes_gzip(headers));
     let mut answer = match (known, &packed) {
         (true, _) => StatusCode::NOT_MODIFIED.into_response(),
@@ -133,7 +136,14 @@ fn serve(file: SiteFile, headers: &HeaderMap) -> Response {
         (false, None) => Body::from(bytes(file.bytes)).into_response(),
     };
     let said = answer.headers_mut();
-    said.insert(CACHE_CONTROL, if file.is_immutable { FOR_EVER } else { ASK_AGAIN });
+    said.insert(
+        CACHE_CONTROL,
+        if file.is_immutable {
+            FOR_EVER
+        } else {
+            ASK_AGAIN
+        },
+    );
     said.insert(VARY, HeaderValue::from_static("accept-encoding"));
     if let Ok(tag) = HeaderValue::from_str(&file.etag) {
         said.insert(ETAG, tag);

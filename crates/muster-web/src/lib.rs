@@ -57,7 +57,10 @@ pub fn template() -> Cow<'static, str> {
 /// A strong tag: half of the SHA-256 of the bytes.
 fn etag(file: &EmbeddedFile) -> String {
     let hash = file.metadata.sha256_hash();
-    let hex: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = hash[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("\"{hex}\"")
 }
 
@@ -85,8 +88,14 @@ mod tests {
     #[test]
     fn the_page_is_there_whatever_the_build_found() {
         let page = template();
-        assert!(page.contains("<!doctype html>") && page.contains("<title>"), "{page}");
-        assert!(asset("index.html").is_none(), "the page is no file: it has a nonce");
+        assert!(
+            page.contains("<!doctype html>") && page.contains("<title>"),
+            "{page}"
+        );
+        assert!(
+            asset("index.html").is_none(),
+            "the page is no file: it has a nonce"
+        );
         assert!(asset("nothing").is_none() && asset("../build.rs").is_none());
     }
 
@@ -99,11 +108,18 @@ mod tests {
             if let Some(plain) = path.strip_suffix(".gz") {
                 assert!(asset(&path).is_none(), "{path}");
                 let asset = asset(plain).unwrap_or_else(|| panic!("{path} belongs to nothing"));
-                assert!(asset.gzip.is_some_and(|packed| packed.len() < asset.bytes.len()));
+                assert!(
+                    asset
+                        .gzip
+                        .is_some_and(|packed| packed.len() < asset.bytes.len())
+                );
                 continue;
             }
             let asset = asset(&path).unwrap();
-            assert_ne!(asset.content_type, "application/octet-stream", "{path} has no type");
+            assert_ne!(
+                asset.content_type, "application/octet-stream",
+                "{path} has no type"
+            );
             assert_eq!(asset.etag.len(), 34, "{}", asset.etag);
         }
     }

@@ -20,10 +20,18 @@ fn policy(answer: &Answer) -> &str {
 async fn every_path_of_the_dashboard_is_one_page_with_a_nonce_of_its_own() {
     let world = World::start().await;
     let mut nonces = HashSet::new();
-    for path in ["/ui/", "/ui/runs/run_1", "/ui/agents/a/call/f", "/ui/login?next=%2Fui%2F"] {
+    for path in [
+        "/ui/",
+        "/ui/runs/run_1",
+        "/ui/agents/a/call/f",
+        "/ui/login?next=%2Fui%2F",
+    ] {
         let answer = page(&world, path).await;
         assert_eq!(answer.status, 200, "{path}");
-        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(
+            answer.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
         assert_eq!(answer.header("cache-control"), Some("no-store"));
         let text = answer.text();
         let nonce = text.split('"').nth(1).unwrap().to_owned();
@@ -41,7 +49,10 @@ async fn every_path_of_the_dashboard_is_one_page_with_a_nonce_of_its_own() {
     }
     for (from, to, status) in [("/", "/ui/", 303), ("/ui", "/ui/", 308)] {
         let answer = page(&world, from).await;
-        assert_eq!((answer.status, answer.header("location")), (status, Some(to)));
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (status, Some(to))
+        );
     }
 }
 
@@ -50,7 +61,10 @@ async fn files_are_kept_by_name_or_by_tag_and_packed_where_the_browser_unpacks()
     let world = World::start().await;
     let script = "/ui/assets/main-abc123.js";
     let plain = world.get(script).await;
-    assert_eq!((plain.status, plain.text().as_str()), (200, "console.log(1)"));
+    assert_eq!(
+        (plain.status, plain.text().as_str()),
+        (200, "console.log(1)")
+    );
     assert_eq!(
         plain.header("cache-control"),
         Some("public, max-age=31536000, immutable")
@@ -86,9 +100,18 @@ async fn files_are_kept_by_name_or_by_tag_and_packed_where_the_browser_unpacks()
 #[tokio::test]
 async fn a_missing_file_is_missing_and_not_the_page() {
     let world = World::start().await;
-    for path in ["/ui/assets/old-000.js", "/ui/../keys", "/ui/%2e%2e/keys", "/ui/%ff"] {
+    for path in [
+        "/ui/assets/old-000.js",
+        "/ui/../keys",
+        "/ui/%2e%2e/keys",
+        "/ui/%ff",
+    ] {
         let answer = world.send("GET", path, &[("Accept", "*/*")], b"").await;
-        assert_eq!((answer.status, answer.category().as_str()), (404, "not_found"), "{path}");
+        assert_eq!(
+            (answer.status, answer.category().as_str()),
+            (404, "not_found"),
+            "{path}"
+        );
         assert!(!answer.text().contains("doctype"));
     }
 }
@@ -120,7 +143,10 @@ async fn a_link_elsewhere_opens_the_page_and_nothing_else_of_it() {
     };
     let link = of("navigate", "document");
     assert_eq!(world.send("GET", "/ui/runs", &link, b"").await.status, 200);
-    assert_eq!(world.send("GET", "/api/v1/runs", &link, b"").await.status, 403);
+    assert_eq!(
+        world.send("GET", "/api/v1/runs", &link, b"").await.status,
+        403
+    );
     let framed = of("navigate", "iframe");
     assert_eq!(world.send("GET", "/ui/", &framed, b"").await.status, 403);
     let script = of("no-cors", "script");

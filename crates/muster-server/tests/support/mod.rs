@@ -41,7 +41,11 @@ fn site() -> Site {
         Some(SiteFile {
             bytes: text.as_bytes().into(),
             gzip: is_immutable.then(|| b"packed".as_slice().into()),
-            content_type: if is_immutable { "text/javascript" } else { "image/svg+xml" },
+            content_type: if is_immutable {
+                "text/javascript"
+            } else {
+                "image/svg+xml"
+            },
             etag: format!("\"{path}\""),
             is_immutable,
         })

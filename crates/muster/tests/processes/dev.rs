@@ -23,7 +23,9 @@ fn dev(directory: &std::path::Path, command: &[&str]) -> (Running, String) {
         .split(' ')
         .next()
         .unwrap();
-    let address = address.strip_suffix("/ui/").expect("the dashboard's address");
+    let address = address
+        .strip_suffix("/ui/")
+        .expect("the dashboard's address");
     (running, address.to_owned())
 }
 
