@@ -5,6 +5,8 @@ import { type ReactNode, useRef, useState } from "react";
 import { Problem } from "@/api/problem";
 
 export type Act = {
+  /** What it is, for whoever looks for one act among several: `cancel`, `approve`. */
+  name?: string;
   /** The verb on the button: `Cancel`, `Drain`. */
   verb: string;
   kind: "undo" | "ask" | "wide";
@@ -17,6 +19,8 @@ export type Act = {
   danger?: boolean;
   /** What would happen, from the plane (`?dry_run=true`). Not for `undo`. */
   consequence?(): Promise<ReactNode>;
+  /** For `ask`: the consequence is a form (a restart's input): shown in a dialog, not at the button. */
+  dialog?: boolean;
   /** For `wide`: what has to be typed. */
   confirm?: string;
   /** Does it, once: `key` goes along as `Idempotency-Key`. Answers with the receipt. */
