@@ -7,8 +7,10 @@ pub(crate) mod part;
 mod python;
 mod system;
 
+use std::path::Path;
 use std::time::Instant;
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use counts::Counts;
 use part::Part;
@@ -40,10 +42,14 @@ enum Which {
     Doc,
     /// The dependency tree holds no second TLS backend.
     Tree,
+    /// The dashboard: its types against the document of the API, its tests.
+    Web,
     /// The tests in Rust.
     Rust,
     /// Tests with real peers, against the real binary.
     Peers,
+    /// The dashboard in a real browser, against the real binary.
+    Browser,
 }
 
 /// What one part came to.
@@ -85,8 +91,10 @@ fn run_part(which: Which, options: &Options) -> Vec<Row> {
                 .env("RUSTDOCFLAGS", "-D warnings"),
         )],
         Which::Tree => vec![no_second_tls()],
+        Which::Web => web(filter),
         Which::Rust => rust_tests(filter),
-        Which::Peers => peers(filter, options.debug),
+        Which::Peers => real("peers", options.debug, |binary| peers(binary, filter)),
+        Which::Browser => real("browser", options.debug, |binary| browser(binary, filter)),
     }
 }
 
@@ -170,51 +178,101 @@ fn no_second_tls() -> Row {
     }
 }
 
-fn peers(filter: Option<&str>, debug: bool) -> Vec<Row> {
-    let build = if debug {
-        Part::cargo("build --locked --package muster")
-    } else {
-        Part::cargo("build --locked --package muster --release")
+/// The dashboard's own checks, which need no plane.
+fn web(filter: Option<&str>) -> Vec<Row> {
+    if let Err(error) = node::prepare_dashboard(&root()) {
+        return vec![cannot_run("web", &error)];
+    }
+    let npm = |arguments: &[&str]| {
+        Part::program(Path::new("npm"))
+            .args(arguments.iter().copied())
+            .env("NO_COLOR", "1")
+            .inside("web")
     };
+    let mut tests = npm(&["test", "--", "--reporter=default"]);
+    if let Some(filter) = filter {
+        tests = tests.args(["-t", filter, "--passWithNoTests"]);
+    }
+    vec![
+        check("web, types", &npm(&["run", "check"])),
+        counted("web", &tests),
+    ]
+}
+
+/// Builds the binary and runs tests that need it. A peer that is not there has failed; it was not
+/// skipped.
+fn real(
+    name: &'static str,
+    debug: bool,
+    tests: impl FnOnce(&str) -> anyhow::Result<Part>,
+) -> Vec<Row> {
+    let mut build = Part::cargo("build --locked --package muster");
+    if !debug {
+        build = build.arg("--release");
+    }
     let built = check("build", &build);
     if !built.passed {
-        return vec![built, cannot_run("the binary could not be built")];
-    }
-    let python = match python::prepare(&root()) {
-        Ok(python) => python,
-        Err(error) => return vec![built, cannot_run(&format!("{error:#}"))],
-    };
-    if let Err(error) = node::prepare(&root()).and_then(|()| system::networks()) {
-        return vec![built, cannot_run(&format!("{error:#}"))];
+        return vec![
+            built,
+            cannot_run(name, &anyhow::anyhow!("the binary could not be built")),
+        ];
     }
     let profile = if debug { "debug" } else { "release" };
-    let binary = part::target_directory().map(|target| target.join(profile).join("muster"));
-    let Some(binary) = binary else {
-        return vec![built, cannot_run("cargo does not say where its target is")];
-    };
+    let suite = part::target_directory()
+        .context("cargo does not say where its target is")
+        .map(|target| target.join(profile).join("muster"))
+        .and_then(|binary| tests(&binary.to_string_lossy()));
+    match suite {
+        Ok(suite) => vec![built, counted(name, &suite)],
+        Err(error) => vec![built, cannot_run(name, &error)],
+    }
+}
+
+fn peers(binary: &str, filter: Option<&str>) -> anyhow::Result<Part> {
+    let python = python::prepare(&root())?;
+    node::prepare(&root())?;
+    system::networks()?;
     let mut suite = Part::program(&python)
         .args(["-m", "pytest", "-p", "no:cacheprovider", "--color=no"])
         // Most of their time they wait: for an agent to come back, for a grace to pass.
         .args(["-n", "3", "--dist", "loadgroup"])
-        .env("MUSTER_BINARY", &binary.to_string_lossy())
+        .env("MUSTER_BINARY", binary)
         .inside("tests/peers");
     if let Some(filter) = filter {
         suite = suite.args(["-k", filter]);
     }
-    vec![built, counted("peers", &suite)]
+    Ok(suite)
 }
 
-/// A peer that is not there has failed; it was not skipped.
-fn cannot_run(why: &str) -> Row {
+fn browser(binary: &str, filter: Option<&str>) -> anyhow::Result<Part> {
+    let python = python::prepare(&root())?;
+    node::prepare_dashboard(&root())?;
+    let chromium = system::chromium()?;
+    let mut suite = Part::program(Path::new("npx"))
+        .args(["vitest", "run", "--config", "vitest.e2e.config.ts"])
+        .args(["--reporter=default"])
+        .env("NO_COLOR", "1")
+        .env("MUSTER_BINARY", binary)
+        .env("MUSTER_PYTHON", &python.to_string_lossy())
+        .env("CHROMIUM", &chromium.to_string_lossy())
+        .inside("web");
+    if let Some(filter) = filter {
+        suite = suite.args(["-t", filter, "--passWithNoTests"]);
+    }
+    Ok(suite)
+}
+
+/// Tests that could not be run have failed.
+fn cannot_run(name: &'static str, why: &anyhow::Error) -> Row {
     Row {
-        name: "peers",
+        name,
         counts: Some(Counts {
             failed: 1,
             ..Counts::default()
         }),
         passed: false,
         seconds: 0,
-        why: why.to_owned(),
+        why: format!("{why:#}"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Reads how many tests passed and failed from the summary lines of nextest, `cargo test` and
-//! pytest. Knows nothing of which runner is speaking.
+//! Reads how many tests passed and failed from the summary lines of nextest, `cargo test`, pytest
+//! and vitest. Knows nothing of which runner is speaking.
 
 /// Tests by how they ended.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ impl Counts {
             text.starts_with("Summary").then_some(rest)
         } else if let Some(rest) = text.strip_prefix("test result:") {
             rest.split_once(". ").map(|(_, rest)| rest)
+        } else if let Some(rest) = text.strip_prefix("Tests  ") {
+            return self.read_vitest(rest);
         } else {
             pytest_summary(text)
         };
@@ -42,6 +44,23 @@ impl Counts {
                 "passed" | "xfailed" => self.passed += number,
                 "failed" | "error" | "errors" | "xpassed" | "timed" => self.failed += number,
                 "skipped" | "ignored" => self.skipped += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Counts {
+    /// `1 failed | 3 passed | 1 skipped (5)`.
+    fn read_vitest(&mut self, summary: &str) {
+        let numbers = summary.split('(').next().unwrap_or_default();
+        for piece in numbers.split('|') {
+            let mut words = piece.split_whitespace();
+            let number = words.next().and_then(|number| number.parse::<u64>().ok());
+            match (number, words.next()) {
+                (Some(number), Some("passed")) => self.passed += number,
+                (Some(number), Some("failed")) => self.failed += number,
+                (Some(number), Some("skipped" | "todo")) => self.skipped += number,
                 _ => {}
             }
         }
@@ -77,6 +96,8 @@ mod tests {
 
     #[test]
     fn the_summary_of_each_runner_is_read() {
+        assert_eq!(of("      Tests  12 passed (12)"), (12, 0, 0));
+        assert_eq!(of("      Tests  1 failed | 3 passed | 2 skipped (6)"), (3, 1, 2));
         assert_eq!(
             of("     Summary [   1.2s] 45 tests run: 44 passed, 1 failed, 2 skipped"),
             (44, 1, 2)

@@ -1,6 +1,6 @@
-//! The npm packages of the peer tests, as their lock files name them: the official TypeScript
-//! client of MCP, and the published broker of Agent Relay. Installs once, says what, and needs no
-//! network afterwards.
+//! The npm packages of the tests and of the dashboard, as their lock files name them: the official
+//! TypeScript client of MCP, the published broker of Agent Relay, what the dashboard is built with.
+//! Installs once, says what, and needs no network afterwards.
 
 use std::path::Path;
 
@@ -28,6 +28,14 @@ pub(crate) fn prepare(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Installs what the dashboard is built and tested with.
+///
+/// # Errors
+/// As [`prepare`].
+pub(crate) fn prepare_dashboard(root: &Path) -> anyhow::Result<()> {
+    prepare_one(root, "web", "web")
+}
+
 fn prepare_one(root: &Path, named: &str, installed: &str) -> anyhow::Result<()> {
     let folder = root.join(installed);
     let wanted = std::fs::read_to_string(root.join(named).join("package-lock.json"))
@@ -43,7 +51,9 @@ fn prepare_one(root: &Path, named: &str, installed: &str) -> anyhow::Result<()> 
     say::step(&format!(
         "installing into {installed}/node_modules, and nowhere else:"
     ));
-    for (name, version) in package["dependencies"].as_object().into_iter().flatten() {
+    let named_here = ["dependencies", "devDependencies"];
+    let named_here = named_here.map(|kind| package[kind].as_object());
+    for (name, version) in named_here.into_iter().flatten().flatten() {
         say::note(&format!("{name} {}", version.as_str().unwrap_or_default()));
     }
     let others = wanted.matches("\"node_modules/").count();
@@ -76,11 +86,19 @@ pub(crate) fn ready() -> anyhow::Result<()> {
     install_node()
 }
 
-/// Node 20 or newer, and npm.
+/// Node 20.19 or newer, and npm.
 fn node_is_there() -> bool {
-    let new = "process.exit(Number(process.versions.node.split('.')[0]) >= 20 ? 0 : 1)";
-    Part::program(Path::new("node")).args(["-e", new]).quiet()
-        && Part::program(Path::new("npm")).arg("--version").quiet()
+    node_is_at_least(20, 19) && Part::program(Path::new("npm")).arg("--version").quiet()
+}
+
+fn node_is_at_least(major: u32, minor: u32) -> bool {
+    let look = format!(
+        "const [a, b] = process.versions.node.split('.').map(Number); \
+         process.exit(a > {major} || (a === {major} && b >= {minor}) ? 0 : 1)"
+    );
+    Part::program(Path::new("node"))
+        .args(["-e", look.as_str()])
+        .quiet()
 }
 
 /// The system's packages for both, where they are missing.
@@ -91,7 +109,7 @@ fn install_node() -> anyhow::Result<()> {
     system::install(&["nodejs", "npm"])?;
     ensure!(
         node_is_there(),
-        "the dashboard and the peer tests need Node 20 or newer with npm; install them"
+        "the dashboard and the peer tests need Node 20.19 or newer with npm; install them"
     );
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! The system's packages that the tests need: asks for them only where something is missing.
 //! Knows `apt-get` and nothing else; elsewhere a person installs them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 use super::part::Part;
 use crate::say;
@@ -44,4 +44,20 @@ pub(crate) fn networks() -> anyhow::Result<()> {
         "the tests of lost packets need `ip` (iproute2); install it"
     );
     Ok(())
+}
+
+/// A Chromium, with fonts that have the letters it draws.
+///
+/// # Errors
+/// When none is there and none can be installed.
+pub(crate) fn chromium() -> anyhow::Result<PathBuf> {
+    let found = || {
+        let named = ["chromium", "chromium-browser", "google-chrome"];
+        let named = named.map(|name| Path::new("/usr/bin").join(name));
+        named.into_iter().find(|program| program.exists())
+    };
+    if found().is_none() {
+        install(&["chromium", "fonts-dejavu-core"])?;
+    }
+    found().context("the tests in the browser need Chromium; install it")
 }

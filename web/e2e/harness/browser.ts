@@ -1,0 +1,132 @@
+// The browser: real Chromium, headless. Every page of it is watched: errors on the console,
+// violations of the content security policy and requests to another origin are failures of the
+// test that opened it, unless the test says that it expects them.
+import { mkdir } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
+
+const PROGRAMS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+
+export type Theme = "light" | "dark";
+export const WIDTHS = { desktop: 1440, laptop: 1024, phone: 390 } as const;
+
+let launched: Promise<Browser> | undefined;
+
+async function browser(): Promise<Browser> {
+  launched ??= chromium.launch({
+    executablePath: process.env.CHROMIUM ?? PROGRAMS[0],
+    args: FLAGS,
+  });
+  return launched;
+}
+
+/** Closes the browser; call it when the file's tests are done. */
+export async function closeBrowser(): Promise<void> {
+  const was = await launched?.catch(() => undefined);
+  launched = undefined;
+  await was?.close();
+}
+
+export type Watched = {
+  context: BrowserContext;
+  page: Page;
+  /** What went wrong so far. */
+  faults: string[];
+  /** Fails when anything went wrong. */
+  clean(): void;
+  /** Forgets what went wrong: the test made it happen (a plane that was killed). */
+  forgive(): void;
+  close(): Promise<void>;
+};
+
+export type OpenOptions = {
+  width?: number;
+  height?: number;
+  theme?: Theme;
+  /** Signs in with this key before the first page. */
+  key?: string;
+  reducedMotion?: boolean;
+  touch?: boolean;
+};
+
+/** A new profile of the browser with one page. `url` is the plane's. */
+export async function open(url: string, options: OpenOptions = {}): Promise<Watched> {
+  const context = await (await browser()).newContext({
+    baseURL: url,
+    viewport: { width: options.width ?? WIDTHS.desktop, height: options.height ?? 900 },
+    colorScheme: options.theme ?? "light",
+    reducedMotion: options.reducedMotion === false ? "no-preference" : "reduce",
+    hasTouch: options.touch ?? false,
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
+  const faults: string[] = [];
+  if (options.key) {
+    const answer = await context.request.post("/api/v1/session", {
+      data: { key: options.key },
+      headers: { origin: url },
+    });
+    if (!answer.ok()) throw new Error(`sign-in: HTTP ${answer.status()} ${await answer.text()}`);
+  }
+  const page = await context.newPage();
+  watch(page, new URL(url).origin, faults);
+  context.on("page", (other) => watch(other, new URL(url).origin, faults));
+  return {
+    context,
+    page,
+    faults,
+    clean() {
+      if (faults.length > 0) throw new Error(`the page had faults:\n${faults.join("\n")}`);
+    },
+    forgive() {
+      faults.length = 0;
+    },
+    close: () => context.close(),
+  };
+}
+
+const watchedPages = new WeakSet<Page>();
+
+function watch(page: Page, origin: string, faults: string[]): void {
+  if (watchedPages.has(page)) return;
+  watchedPages.add(page);
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => faults.push(`error: ${error.stack ?? error.message}`));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    const own = url.origin === origin || ["data:", "blob:"].includes(url.protocol) || url.host === new URL(origin).host;
+    if (!own) faults.push(`request to another origin: ${request.url()}`);
+  });
+}
+
+const SHOTS = process.env.MUSTER_SCREENSHOTS ?? join(process.cwd(), "..", ".test", "screenshots");
+
+/** Keeps a picture of the page, to be looked at after the run. */
+export async function shot(page: Page, name: string, full = true): Promise<void> {
+  await mkdir(SHOTS, { recursive: true });
+  await page.screenshot({ path: join(SHOTS, `${name}.png`), fullPage: full, animations: "disabled" });
+}
+
+const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/** Findings of axe that are serious or critical, one a line. */
+export async function accessibility(page: Page): Promise<string[]> {
+  // Evaluated by the debugger, which the content security policy of the page does not bind.
+  const source = await (await import("node:fs/promises")).readFile(axeSource, "utf8");
+  await page.evaluate(source);
+  return page.evaluate(async () => {
+    const axe = (window as unknown as { axe: { run(context: Document, options: object): Promise<{ violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[] }> } }).axe;
+    const found = await axe.run(document, {
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    });
+    return found.violations
+      .filter((each) => each.impact === "serious" || each.impact === "critical")
+      .flatMap((each) => each.nodes.map((node) => `${each.id} (${each.impact}) ${node.target.join(" ")}: ${node.failureSummary}`));
+  });
+}
