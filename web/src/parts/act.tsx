@@ -1,8 +1,20 @@
 // Acts: a button that tells the consequence before and the receipt after, in its own place.
 // Three kinds: `undo` acts at once and can be undone, `ask` shows the consequence at the button,
 // `wide` opens a dialog and wants the name typed. The plane says the consequence, never the page.
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, useEffect, useId, useReducer, useRef, useState } from "react";
 import { Problem } from "@/api/problem";
+import { useMissing } from "@/api/session";
+import { useLiveState } from "@/live/stream";
+import { Link, currentPath } from "@/router";
+import { useKeys } from "@/shell/keys";
+import { type ActState, Partly, confirms, next } from "./act-state";
+import { KeyHint } from "./key-hint";
+import { Dialog, Popover } from "./layer";
+import { offerAct } from "./offers";
+import { announce, toast } from "./say";
+import { CommandLine } from "./says";
+
+export { Partly } from "./act-state";
 
 export type Act = {
   /** What it is, for whoever looks for one act among several: `cancel`, `approve`. */
@@ -10,46 +22,224 @@ export type Act = {
   /** The verb on the button: `Cancel`, `Drain`. */
   verb: string;
   kind: "undo" | "ask" | "wide";
+  /** What it is done to, for screen readers and the palette: `run plan-trip`. */
+  object?: string;
   /** The same on the command line, shown beside it. */
   command?: string;
-  /** Why it cannot be done now: no scope, offline, already done. The button stays, disabled. */
+  /** Why it cannot be done now: already done, no such state. The button stays, disabled. */
   disabled?: string;
-  /** The key that opens it, shown as a hint. */
+  /** The scope that the key must have. Without it the button stays, disabled, and says so. */
+  scope?: string;
+  /** The key that opens it: `p`, `Shift+R`. Registered while the button is there. */
   hint?: string;
   danger?: boolean;
+  primary?: boolean;
+  /** The word that leaves all as it is. Default `Keep`. */
+  keep?: string;
   /** What would happen, from the plane (`?dry_run=true`). Not for `undo`. */
   consequence?(): Promise<ReactNode>;
   /** For `ask`: the consequence is a form (a restart's input): shown in a dialog, not at the button. */
   dialog?: boolean;
+  /** Fields of the act (a reason, a cap), shown under the consequence. */
+  form?: ReactNode;
   /** For `wide`: what has to be typed. */
   confirm?: string;
-  /** Does it, once: `key` goes along as `Idempotency-Key`. Answers with the receipt. */
-  run(key: string): Promise<ReactNode>;
+  /** Does it, once: `key` goes along as `Idempotency-Key`. Answers with the receipt, or `Partly`. */
+  run(key: string): Promise<ReactNode | Partly>;
   /** For `undo`: takes it back, within 10 s. */
   undo?(key: string): Promise<ReactNode>;
 };
 
-/** The button of an act. Basic form; popover, dialog, undo and receipts live here. */
-export function ActButton({ act }: { act: Act }) {
-  const key = useRef("");
-  const [state, setState] = useState<{ is: "ready" | "sending" | "done" | "failed"; says?: ReactNode }>({ is: "ready" });
-  const run = async () => {
-    if (state.is === "sending") return;
-    key.current ||= crypto.randomUUID();
-    setState({ is: "sending" });
+/** How long a receipt stays in the button's place, and an undo is offered. */
+const RECEIPT_MS = 10_000;
+
+/** Why an act cannot be done now: offline first, then its own reason, then the missing scope. */
+export function useBarred(act: Pick<Act, "disabled" | "scope">): string | undefined {
+  const { live } = useLiveState();
+  const missing = useMissing(act.scope);
+  if (live.state === "offline") return "the plane does not answer; acts wait until it does";
+  return act.disabled ?? missing;
+}
+
+/** What an act goes through, for a button, a menu or a key that starts it. */
+export function useAct(act: Act) {
+  const [state, dispatch] = useReducer(next, { is: "ready" } as ActState);
+  const latest = useRef(act);
+  latest.current = act;
+  const now = useRef(state);
+  now.current = state;
+  const forget = useRef<() => void>(undefined);
+
+  const failed = (error: unknown) => {
+    const problem = Problem.of(error);
+    dispatch({ event: "failed", problem });
+    announce(`${latest.current.verb} failed: ${problem.message}`);
+  };
+  const send = async (key: string) => {
     try {
-      setState({ is: "done", says: await act.run(key.current) });
+      const answer = await latest.current.run(key);
+      const partial = answer instanceof Partly;
+      const says = answer instanceof Partly ? answer.says : answer;
+      dispatch({ event: "ended", says, partial });
+      announce(`${latest.current.verb}: ${typeof says === "string" ? says : "done"}`);
+      if (latest.current.kind === "undo" && latest.current.undo) forget.current = toast(says, { undo, ms: RECEIPT_MS });
     } catch (error) {
-      setState({ is: "failed", says: Problem.of(error).message });
+      failed(error);
     }
   };
+  const undo = () => {
+    forget.current?.();
+    dispatch({ event: "undo" });
+    latest.current.undo?.(crypto.randomUUID()).then(
+      (says) => {
+        dispatch({ event: "undone", says });
+        toast(says, { ms: 4_000 });
+        announce(typeof says === "string" ? says : "undone");
+      },
+      failed,
+    );
+  };
+  const open = () => {
+    const { is } = now.current;
+    if (is === "checking" || is === "confirm" || is === "sending" || is === "undoing") return;
+    const key = crypto.randomUUID();
+    const { kind, consequence } = latest.current;
+    now.current = kind === "undo" ? { is: "sending", key } : { is: "checking" };
+    dispatch({ event: "open", kind, key });
+    if (kind === "undo") void send(key);
+    else Promise.resolve(consequence?.()).then((says) => dispatch({ event: "checked", says, key }), failed);
+  };
+  const go = () => {
+    const { current } = now;
+    if (current.is !== "confirm" && !(current.is === "failed" && current.during === "sending")) return;
+    now.current = { is: "sending", key: current.key };
+    dispatch({ event: "go" });
+    void send(current.key);
+  };
+  const keep = () => dispatch({ event: "keep" });
+
+  const settled = state.is === "done" || state.is === "undone";
+  useEffect(() => {
+    if (!settled) return;
+    const timer = setTimeout(() => dispatch({ event: "keep" }), RECEIPT_MS);
+    return () => clearTimeout(timer);
+  }, [settled]);
+  return { state, open, go, keep, undo };
+}
+
+/** The button of an act. It keeps its place: consequence, sending and receipt appear there. */
+export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
+  const { state, open, go, keep, undo } = useAct(act);
+  const barred = useBarred(act);
+  const button = useRef<HTMLButtonElement>(null);
+  const [width, setWidth] = useState<number>();
+  const begin = () => {
+    setWidth(button.current?.offsetWidth);
+    open();
+  };
+  const name = act.object ? `${act.verb} ${act.object}` : act.verb;
+  useKeys(act.hint ? [{ key: act.hint, does: name, run: () => barred === undefined && begin() }] : []);
+  useEffect(
+    () => offerAct({ name, command: act.command, hint: act.hint, barred, open: () => barred === undefined && begin() }),
+    [name, act.command, act.hint, barred],
+  );
+  const asking = act.kind !== "undo" && (state.is === "checking" || state.is === "confirm" || (state.is === "sending" && state.says !== undefined) || state.is === "failed");
+  const busy = state.is === "sending" || state.is === "undoing";
+  const settled = state.is === "done" || state.is === "undone";
   return (
-    <span className="inline-flex items-center gap-2">
-      <button type="button" className="button" data-danger={act.danger || undefined} disabled={act.disabled !== undefined || state.is === "sending"} title={act.disabled ?? act.command} onClick={() => void run()}>
-        {act.verb}
-        {act.hint && <kbd className="ml-1 text-text-3">{act.hint}</kbd>}
-      </button>
-      {state.says && <span role="status" className={state.is === "failed" ? "text-fail" : "text-text-2"}>{state.says}</span>}
+    <span className="act relative inline-flex items-center" style={{ minWidth: width }}>
+      {settled ? (
+        <span role="status" className={`inline-flex min-h-7 items-center gap-2 ${state.is === "done" && state.partial ? "text-wait" : "text-text-2"}`}>
+          {state.says ?? "done"}
+          {state.is === "done" && act.undo && <button type="button" className="text-accent hover:underline" onClick={undo}>Undo</button>}
+        </span>
+      ) : (
+        <button
+          ref={button}
+          type="button"
+          className={compact ? "button button-compact" : "button"}
+          data-danger={act.danger || undefined}
+          data-primary={act.primary || undefined}
+          aria-disabled={barred !== undefined || busy || undefined}
+          aria-haspopup={act.kind === "undo" ? undefined : "dialog"}
+          aria-expanded={act.kind === "undo" ? undefined : asking}
+          title={barred ?? act.command}
+          onClick={() => barred === undefined && begin()}
+        >
+          {busy ? `${act.verb} …` : act.verb}
+          {act.object && <span className="visually-hidden"> {act.object}</span>}
+          {barred && <span className="visually-hidden">: {barred}</span>}
+          {act.hint && !compact && <KeyHint k={act.hint} />}
+        </button>
+      )}
+      {state.is === "failed" && act.kind === "undo" && (
+        <span role="alert" className="ml-2 inline-flex items-center gap-2 text-fail"><Refused problem={state.problem} />
+          {state.problem.offline && <button type="button" className="text-accent hover:underline" onClick={go}>Retry</button>}
+        </span>
+      )}
+      {asking && act.kind === "ask" && !act.dialog && (
+        <Popover anchor={button} close={keep} label={name} className="w-[min(420px,calc(100vw-16px))]">
+          <Confirm act={act} state={state} go={go} keep={keep} />
+        </Popover>
+      )}
+      {asking && (act.kind === "wide" || act.dialog) && (
+        <Dialog close={keep} label={name}>
+          <h2 className="mb-2 text-lg">{name}</h2>
+          <Confirm act={act} state={state} go={go} keep={keep} />
+        </Dialog>
+      )}
     </span>
+  );
+}
+
+/** Why the plane refused, and where to get the key that it wants. */
+function Refused({ problem }: { problem: Problem }) {
+  return (
+    <span>
+      <code>{problem.category}</code> {problem.message}
+      {problem.detail.hint && <span className="text-text-2"> {problem.detail.hint}</span>}
+      {problem.needsKey && <> <Link className="text-accent underline" to={`/login?next=${encodeURIComponent(currentPath() + location.search)}`}>Sign in</Link></>}
+    </span>
+  );
+}
+
+/** Consequence, what has to be typed, Keep and the verb. Keep has the focus. */
+export function Confirm({ act, state, go, keep }: { act: Act; state: ActState; go(): void; keep(): void }) {
+  const [typed, setTyped] = useState("");
+  const field = useId();
+  const wanted = act.kind === "wide" ? act.confirm : undefined;
+  const unsure = wanted !== undefined && !confirms(typed, wanted);
+  const failed = state.is === "failed" ? state : undefined;
+  const lost = failed?.during === "sending" && failed.problem.offline;
+  return (
+    <form
+      className="flex flex-col gap-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!unsure) go();
+      }}
+    >
+      <div aria-live="polite" className="min-h-[18px] text-text-2">
+        {state.is === "checking" && <span className="text-text-3">asking what this would do …</span>}
+        {(state.is === "confirm" || state.is === "sending") && state.says}
+        {failed && <span className="text-fail"><Refused problem={failed.problem} /></span>}
+      </div>
+      {!failed && act.form}
+      {wanted !== undefined && !failed && (
+        <label htmlFor={field} className="flex flex-col gap-1">
+          <span>Type <code className="select-all rounded-sm bg-sunken px-1">{wanted}</code> to go on. This cannot be undone.</span>
+          <input id={field} className="field" autoComplete="off" spellCheck={false} value={typed} onChange={(event) => setTyped(event.target.value)} />
+        </label>
+      )}
+      {act.command && <CommandLine command={act.command} />}
+      <div className="flex flex-wrap gap-2">
+        <button type="button" className="button" data-first onClick={keep} disabled={state.is === "sending"}>{failed ? "Close" : (act.keep ?? "Keep")}</button>
+        {(!failed || lost) && (
+          <button type="submit" className="button" data-solid={act.danger ? "danger" : "primary"} disabled={(state.is !== "confirm" && !lost) || unsure}>
+            {state.is === "sending" ? `${act.verb} …` : lost ? "Try again" : act.verb}
+          </button>
+        )}
+      </div>
+    </form>
   );
 }

@@ -73,8 +73,8 @@ export function ErrorPanel({ error, retry, what }: { error: unknown; retry?: () 
 }
 
 /** "as of 14:02:11": over data that a failed refresh left behind. */
-export function AsOf({ at }: { at: number }) {
-  return <span className="text-xs text-wait">as of <Time at={at} /></span>;
+export function AsOf({ at, why }: { at: number; why?: string }) {
+  return <span className="text-xs text-wait" title={why}>as of <Time at={at} />{why && <span className="visually-hidden"> because {why}</span>}</span>;
 }
 
 /** Keeps a broken panel from taking the page with it. */

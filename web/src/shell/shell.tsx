@@ -3,6 +3,7 @@ import { Suspense } from "react";
 import { Link, match, usePath } from "@/router";
 import { useLiveState } from "@/live/stream";
 import { CommandLine, EmptyState, Panel, Skeleton } from "@/parts/says";
+import { Spoken, Toasts } from "@/parts/toasts";
 import { Age } from "@/parts/values";
 import { PAGES } from "./pages";
 
@@ -22,7 +23,7 @@ export function Shell() {
           <Link key={to} to={to} className="block rounded-sm px-2 py-1 hover:bg-hover" aria-current={path === to ? "page" : undefined}>{name}</Link>
         ))}
       </nav>
-      <main className="min-w-0 flex-1 p-4">
+      <main className="page">
         <header className="mb-3 flex items-center gap-3">
           <div id="page-head" className="flex min-w-0 flex-1 items-center gap-3" />
           <span className="text-text-2">{live.state} <Age at={lastFrameAt || null} plain /></span>
@@ -35,6 +36,8 @@ export function Shell() {
           </Suspense>
         </Panel>
       </main>
+      <Toasts />
+      <Spoken />
     </div>
   );
 }
