@@ -1,7 +1,57 @@
-// This page is being built.
+// Signing in, where a key is needed for all. A code in the fragment is taken out of the address
+// before anything else happens, and used once.
+import { useEffect, useRef, useState } from "react";
+import { navigate, useQuery as useAddress } from "@/router";
+import { CommandLine } from "@/parts/says";
 import { PageHead, useTitle } from "@/shell/crumbs";
+import { KeyForm } from "./form";
+import { codeOf, nextOf } from "./return";
+import { saidOfRefusal, signIn, useSession } from "./session";
 
-export default function Page() {
-  useTitle("login page");
-  return <PageHead crumbs={<h1>login page</h1>} />;
+/** Takes the code out of the address. */
+function takeCode(): string | undefined {
+  const code = codeOf(window.location.hash);
+  if (window.location.hash !== "") {
+    window.history.replaceState(null, "", window.location.pathname + window.location.search);
+  }
+  return code;
+}
+
+export default function Login() {
+  useTitle("Sign in");
+  const [wanted] = useAddress("next");
+  const to = nextOf(wanted);
+  const session = useSession();
+  const [code] = useState(takeCode);
+  const [says, setSays] = useState<string>();
+  const used = useRef(false);
+  useEffect(() => {
+    if (!code || used.current) return;
+    used.current = true;
+    signIn({ code }).then(
+      () => navigate(to, { replace: true }),
+      (error: unknown) => setSays(`${saidOfRefusal(error)} A code is good once, for ten minutes.`),
+    );
+  }, [code, to]);
+  if (code && !says) return <p className="p-4 text-text-2" role="status">Signing in with the code of the link…</p>;
+  return (
+    <>
+      <PageHead crumbs={<h1>Sign in</h1>} />
+      <div className="flex max-w-md flex-col gap-4">
+        {says && <p role="alert" className="border-l-2 border-fail bg-tint-fail p-3">{says}</p>}
+        {session.data?.signed_in && (
+          <p className="text-text-2">
+            Signed in as <b className="text-text">{session.data.principal}</b> with {session.data.scopes.join(", ")}. Another key takes its place.
+          </p>
+        )}
+        <KeyForm signedIn={() => navigate(to, { replace: true })} />
+        <div className="flex flex-col items-start gap-2 text-text-2">
+          <p>A code that is good once, made where a key is already:</p>
+          <CommandLine command="muster keys code" />
+          <p>A key that only reads:</p>
+          <CommandLine command="muster keys create --scope read" />
+        </div>
+      </div>
+    </>
+  );
 }

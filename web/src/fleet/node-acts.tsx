@@ -1,0 +1,112 @@
+// What can be done to a node: drain, cordon and pin at once and undone; lost, retire and delete
+// after a look at whom they touch.
+import { useState } from "react";
+import { queries } from "@/api/queries";
+import { navigate } from "@/router";
+import { type Act, ActButton } from "@/parts/act";
+import { type NodeVerb, actOnNode, deleteNode, pinNode, wouldDelete, wouldOnNode } from "./calls";
+import { NodeWould } from "./consequence";
+import type { NodeWhole } from "./shapes";
+
+const refresh = () => void queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith("/api/v1/fleet") });
+
+const WISH_VERB: Record<string, NodeVerb> = { active: "activate", draining: "drain", cordoned: "cordon" };
+const PINS = ["online", "suspect", "unreachable", "lost"];
+
+export function NodeActs({ node }: { node: NodeWhole }) {
+  const [more, setMore] = useState(false);
+  const { name, id, wish } = node;
+  const back = WISH_VERB[wish] ?? "activate";
+  const gone = wish === "retired" ? "it is retired" : undefined;
+
+  const wished = (verb: string, to: NodeVerb, hint: string, said: string, disabled?: string): Act => ({
+    verb, kind: "undo", hint, disabled: gone ?? disabled, command: `muster nodes ${to} ${name}`,
+    run: async (key) => {
+      await actOnNode(id, to, key);
+      refresh();
+      return said;
+    },
+    undo: async (key) => {
+      await actOnNode(id, back, key);
+      refresh();
+      return "taken back";
+    },
+  });
+  const wide = (verb: string, to: NodeVerb, said: string, disabled?: string): Act => ({
+    verb, kind: "wide", danger: true, confirm: name, disabled, command: `muster nodes ${to} ${name}`,
+    consequence: async () => <NodeWould would={await wouldOnNode(id, to)} />,
+    run: async (key) => {
+      await actOnNode(id, to, key);
+      refresh();
+      return said;
+    },
+  });
+  return (
+    <>
+      {wish === "active"
+        ? <ActButton act={wished("Drain", "drain", "D", "no new work; its workers are released one after another")} />
+        : <ActButton act={wished("Activate", "activate", "D", "takes work again")} />}
+      <ActButton act={wished("Cordon", "cordon", "O", "no new work; what runs goes on", wish === "cordoned" ? "it is cordoned" : undefined)} />
+      <button type="button" className="button" aria-expanded={more} aria-label="More acts" onClick={() => setMore(!more)}>⋯</button>
+      {more && (
+        <div className="flex w-full flex-wrap items-center gap-2 sm:justify-end">
+          <Pin node={node} />
+          <ActButton act={wide("Mark lost", "lost", "lost: its workers are, too", node.state === "online" ? "it is online" : node.state === "lost" ? "it is lost" : gone)} />
+          <ActButton act={wide("Retire", "retire", "retired: it may not connect any more", gone)} />
+          <ActButton act={{
+            verb: "Delete", kind: "wide", danger: true, confirm: name, command: `muster nodes delete ${name}`,
+            consequence: async () => <NodeWould would={await wouldDelete(id)} />,
+            run: async (key) => {
+              await deleteNode(id, key);
+              refresh();
+              navigate("/fleet", { replace: true });
+              return "deleted, with its history";
+            },
+          }} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Pin({ node }: { node: NodeWhole }) {
+  const [state, setState] = useState(node.pin?.state ?? node.state);
+  const before = node.pin?.state;
+  const restore = async (key: string) => {
+    if (before) await pinNode(node.id, before, key);
+    else await actOnNode(node.id, "unpin", key);
+    refresh();
+    return before ? `pinned ${before} again` : "not pinned";
+  };
+  return (
+    <span className="flex items-center gap-1">
+      <select className="field" aria-label="State to pin" value={PINS.includes(state) ? state : "online"} onChange={(event) => setState(event.target.value)}>
+        {PINS.map((pin) => <option key={pin}>{pin}</option>)}
+      </select>
+      <ActButton act={{
+        verb: "Pin", kind: "undo", command: `muster nodes pin ${node.name} ${state}`,
+        run: async (key) => {
+          await pinNode(node.id, PINS.includes(state) ? state : "online", key);
+          refresh();
+          return `counts as ${state}, whatever its facts say`;
+        },
+        undo: restore,
+      }} />
+      {before && (
+        <ActButton act={{
+          verb: "Unpin", kind: "undo", command: `muster nodes unpin ${node.name}`,
+          run: async (key) => {
+            await actOnNode(node.id, "unpin", key);
+            refresh();
+            return "its facts decide again";
+          },
+          undo: async (key) => {
+            await pinNode(node.id, before, key);
+            refresh();
+            return `pinned ${before} again`;
+          },
+        }} />
+      )}
+    </span>
+  );
+}

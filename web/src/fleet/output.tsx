@@ -1,0 +1,63 @@
+// What a worker said last: the end of its output when it has ended, the screen of one that runs.
+// It is text: nothing in it is interpreted.
+import { useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { addressOf, send } from "@/api/client";
+import type { Problem } from "@/api/problem";
+import { Refused } from "@/login/ask";
+import { Age } from "@/parts/values";
+import { endOf, lastLines } from "./exit";
+import type { Worker } from "./shapes";
+
+// A local type until the document has it.
+type Said = { source: string; text: string | null; at: string | null };
+
+const ROUTE = "/api/v1/fleet/workers/{worker}/output";
+
+export function Output({ worker }: { worker: Worker }) {
+  return worker.exit ? <LastWords worker={worker} /> : worker.ended_at || worker.state === "queued" ? null : <Screen id={worker.id} />;
+}
+
+function LastWords({ worker }: { worker: Worker }) {
+  const [all, setAll] = useState(false);
+  const exit = worker.exit;
+  if (!exit) return null;
+  const last = lastLines(exit.output);
+  return (
+    <section aria-labelledby="last" className="flex flex-col gap-1">
+      <h2 id="last">{worker.ended_at ? "How it ended" : "How its process ended last"}: {endOf(worker)} {exit.at && <span className="font-normal text-text-3"><Age at={exit.at} /></span>}</h2>
+      {exit.reason && <p className="text-text-2">{exit.reason}</p>}
+      {exit.output === "" ? <p className="text-text-2">It said nothing{exit.reason ? "" : ", or nobody heard it"}.</p> : (
+        <>
+          <pre className="max-h-96 overflow-auto rounded-sm border border-border bg-sunken p-2" tabIndex={0} aria-label="Last output">{all ? exit.output : last.text}</pre>
+          {last.more > 0 && <button type="button" className="self-start text-accent underline underline-offset-2" onClick={() => setAll(!all)}>{all ? "only the end" : `${last.more} lines above`}</button>}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Screen({ id }: { id: string }) {
+  const [open, setOpen] = useState(false);
+  const said = useQuery<Said, Problem>({
+    queryKey: [ROUTE, id],
+    queryFn: async ({ signal }) => {
+      const answer = await send(addressOf(ROUTE, { path: { worker: id } }), { headers: { accept: "application/json" }, signal });
+      return (await answer.json()) as Said;
+    },
+    enabled: open,
+  });
+  return (
+    <section aria-labelledby="screen" className="flex flex-col items-start gap-2">
+      <h2 id="screen" className="visually-hidden">Screen</h2>
+      <button type="button" className="button" onClick={() => (open ? void said.refetch() : setOpen(true))}>{open ? "Look again" : "Look at its screen"}</button>
+      {open && said.error && <Refused error={said.error} what="Looking at what a worker says" scope="operate" retry={() => void said.refetch()} />}
+      {said.data && (
+        <>
+          <p className="text-xs text-text-3">its {said.data.source} {said.data.at && <Age at={said.data.at} />}</p>
+          <pre className="max-h-96 w-full overflow-auto rounded-sm border border-border bg-sunken p-2" tabIndex={0} aria-label="Screen">{said.data.text || "nothing"}</pre>
+        </>
+      )}
+    </section>
+  );
+}
