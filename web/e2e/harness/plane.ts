@@ -77,7 +77,7 @@ export class Plane {
 
   /** Runs the command line against this plane; answers with what it printed. */
   async muster(...args: string[]): Promise<string> {
-    const child = new Child("muster", [binary(), "--url", this.url, ...args], {
+    const child = new Child("muster", [binary(), ...args, "--server", this.url], {
       env: { MUSTER_API_KEY: await this.ownerKey() },
     });
     const code = await child.wait();
