@@ -1,8 +1,10 @@
-//! The commands of the project that are not the product: `cargo xtask test` and
-//! `cargo xtask bench`. Never shipped.
+//! The commands of the project that are not the product: `cargo xtask test`, `cargo xtask bench`
+//! and `cargo xtask fill`. Never shipped.
 
 #[cfg(feature = "bench")]
 mod bench;
+#[cfg(feature = "bench")]
+mod fill;
 mod say;
 mod test;
 
@@ -30,6 +32,10 @@ enum Command {
     /// Measures the plane against a direct call and a bare proxy, in one run.
     #[cfg(feature = "bench")]
     Bench(bench::Options),
+    /// Fills a new store with a past and with machines, to look at large lists. Needs
+    /// `--features bench`.
+    #[cfg(feature = "bench")]
+    Fill(fill::Options),
     /// A process of the benchmark.
     #[cfg(feature = "bench")]
     #[command(hide = true)]
@@ -51,6 +57,8 @@ fn main() -> ExitCode {
         Command::Bench(rest) => bench_in_release(&rest.words),
         #[cfg(feature = "bench")]
         Command::Bench(options) => bench::run(&options),
+        #[cfg(feature = "bench")]
+        Command::Fill(options) => fill::run(&options).map(|()| true),
         #[cfg(feature = "bench")]
         Command::BenchChild(child) => bench::run_child(child).map(|()| true),
     };

@@ -248,12 +248,18 @@ fn browser(binary: &str, filter: Option<&str>) -> anyhow::Result<Part> {
     let python = python::prepare(&root())?;
     node::prepare_dashboard(&root())?;
     let chromium = system::chromium()?;
+    // It fills the large stores that the tests look at.
+    let fills = Part::cargo("build --locked --package xtask --features bench");
+    anyhow::ensure!(fills.stream(&mut |_| {})?, "xtask could not be built");
+    let filler = part::target_directory().context("cargo does not say where its target is")?;
+    let filler = filler.join("debug").join("xtask");
     let mut suite = Part::program(Path::new("npx"))
         .args(["vitest", "run", "--config", "vitest.e2e.config.ts"])
         .args(["--reporter=default"])
         .env("NO_COLOR", "1")
         .env("MUSTER_BINARY", binary)
         .env("MUSTER_PYTHON", &python.to_string_lossy())
+        .env("MUSTER_XTASK", &filler.to_string_lossy())
         .env("CHROMIUM", &chromium.to_string_lossy())
         .inside("web");
     if let Some(filter) = filter {

@@ -97,7 +97,10 @@ mod tests {
     #[test]
     fn the_summary_of_each_runner_is_read() {
         assert_eq!(of("      Tests  12 passed (12)"), (12, 0, 0));
-        assert_eq!(of("      Tests  1 failed | 3 passed | 2 skipped (6)"), (3, 1, 2));
+        assert_eq!(
+            of("      Tests  1 failed | 3 passed | 2 skipped (6)"),
+            (3, 1, 2)
+        );
         assert_eq!(
             of("     Summary [   1.2s] 45 tests run: 44 passed, 1 failed, 2 skipped"),
             (44, 1, 2)
