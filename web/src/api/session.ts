@@ -4,11 +4,19 @@ import { useQuery } from "@tanstack/react-query";
 import { Problem } from "./problem";
 import { send } from "./client";
 
-export type Session = { signed_in: boolean; principal?: string | null; scopes: string[]; loopback?: boolean };
+export type Session = {
+  signed_in: boolean;
+  /** `session`, `key`, `loopback`, `nobody`. */
+  by: string;
+  principal: string | null;
+  scopes: string[];
+  loopback: boolean;
+  needs: { scope: string; what: string }[];
+};
 
 export const SESSION_KEY = ["/api/v1/session"] as const;
 
-export function useSession(): Session | undefined {
+export function useSession(enabled = true): Session | undefined {
   return useQuery<Session | null, Problem>({
     queryKey: SESSION_KEY,
     queryFn: async ({ signal }) => {
@@ -20,6 +28,7 @@ export function useSession(): Session | undefined {
       }
     },
     staleTime: 60_000,
+    enabled,
   }).data ?? undefined;
 }
 
@@ -29,7 +38,8 @@ export const covers = (scopes: readonly string[], wanted: string) =>
 
 /** The sentence for a scope that is missing, or undefined when it is there or not known. */
 export function useMissing(scope: string | undefined): string | undefined {
-  const session = useSession();
+  const session = useSession(scope !== undefined);
   if (!scope || !session || covers(session.scopes, scope)) return undefined;
-  return `needs a key with the scope ${scope}${session.signed_in ? "" : "; sign in first"}`;
+  if (!session.needs.some((need) => need.scope === scope)) return undefined;
+  return `needs ${scope}${session.signed_in ? ": your key has only " + session.scopes.join(", ") : ": sign in first"}`;
 }

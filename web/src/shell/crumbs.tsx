@@ -3,6 +3,9 @@
 import { type ReactNode, useEffect } from "react";
 import { createPortal } from "react-dom";
 import { lookOf } from "@/look/words";
+import { currentPath } from "@/router";
+import { focusTitle, useHead } from "./head";
+import { remember } from "./recent";
 
 const GLYPHS: Record<string, string> = {
   ring: "○", triangle: "▶", arrow: "↻", half: "◑", bars: "‖", check: "✓", cross: "✕", slashed: "⊘", clock: "◷",
@@ -14,16 +17,20 @@ export function useTitle(title: string, state?: string | null): void {
   useEffect(() => {
     const glyph = state === undefined ? "" : `${GLYPHS[lookOf(state).shape]} `;
     document.title = `${glyph}${title} · Muster`;
+    remember(currentPath(), title);
   }, [title, state]);
 }
 
 /** Puts breadcrumbs (one h1 with the object's name) and acts into the head of the page. */
 export function PageHead({ crumbs, acts }: { crumbs: ReactNode; acts?: ReactNode }) {
-  const head = document.getElementById("page-head");
+  const head = useHead();
+  useEffect(() => {
+    if (head) focusTitle();
+  }, [head]);
   if (!head) return null;
   return createPortal(
     <>
-      <div className="flex min-w-0 flex-1 flex-wrap items-center gap-2">{crumbs}</div>
+      <div className="crumbs flex min-w-0 flex-1 flex-wrap items-baseline gap-x-2">{crumbs}</div>
       {acts && <div className="flex flex-wrap items-center gap-2">{acts}</div>}
     </>,
     head,

@@ -1,43 +1,137 @@
-// The frame around every page: rail, head, banners, the live indicator. Knows no page's content.
-import { Suspense } from "react";
-import { Link, match, usePath } from "@/router";
-import { useLiveState } from "@/live/stream";
-import { CommandLine, EmptyState, Panel, Skeleton } from "@/parts/says";
+// The frame around every page: rail, banners, head, the live indicator, the layers that keys open.
+// Knows no page's content.
+import { Suspense, lazy, useEffect, useRef, useState } from "react";
+import { useLocal } from "@/api/local";
+import { queries } from "@/api/queries";
+import { useSession } from "@/api/session";
+import type { Overview } from "@/api/shapes";
+import { keepFresh } from "@/live/cache";
+import { useLive } from "@/live/stream";
+import { EmptyState, Panel, Skeleton } from "@/parts/says";
+import { announce } from "@/parts/say";
 import { Spoken, Toasts } from "@/parts/toasts";
-import { Age } from "@/parts/values";
+import { Link, match, navigate, usePath } from "@/router";
+import { Banners } from "./banners";
+import { PageHead, useTitle } from "./crumbs";
+import { pageChanged, setHead } from "./head";
+import { LiveIndicator } from "./indicator";
+import { useKeys } from "./keys";
 import { PAGES } from "./pages";
+import { PLACES } from "./places";
+import { Rail } from "./rail";
 
-const PLACES = [
-  ["/", "Overview"], ["/runs", "Runs"], ["/agents", "Agents"], ["/fleet", "Fleet"],
-  ["/queues", "Queues"], ["/usage", "Usage"], ["/health", "Health"], ["/settings", "Settings"],
-] as const;
+const LAYERS = {
+  search: lazy(() => import("./search")),
+  palette: lazy(() => import("./palette")),
+  acts: lazy(() => import("./palette")),
+  keys: lazy(() => import("./overlay")),
+};
+type Layer = keyof typeof LAYERS;
+
+/** The layers are loaded once the page has settled: a key then opens them at once. */
+const loadLayers = () => void Promise.all([import("./search"), import("./palette"), import("./overlay")]);
+const SETTLED_MS = 600;
+
+keepFresh(queries);
 
 export function Shell() {
   const path = usePath();
-  const { live, lastFrameAt } = useLiveState();
+  const [layer, setLayer] = useState<Layer>();
+  const [settled, setSettled] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      setSettled(true);
+      loadLayers();
+    }, SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const bare = path === "/login";
+  useLive(bare ? [] : ["summary"]);
+  const { data: overview } = useLocal<Overview>("/api/v1/overview", {}, { enabled: !bare && (settled || path === "/"), staleTime: 60_000 });
+  useSignIn(path, settled);
+
+  const before = useRef(path);
+  if (before.current !== path) {
+    before.current = path;
+    pageChanged();
+  }
+  useKeys([
+    { key: "/", does: "search", run: () => setLayer("search") },
+    { key: "Ctrl+K", does: "palette: go, do, find", run: () => setLayer("palette"), always: true },
+    { key: ".", does: "what can be done here", run: () => setLayer("acts") },
+    { key: "?", does: "keys", run: () => setLayer("keys") },
+    { key: "y", does: "copy a link to this view", run: copyLink },
+    { key: "u", does: "ask again for what failed", run: () => void queries.refetchQueries({ type: "active", predicate: (query) => query.state.status === "error" || query.state.fetchFailureCount > 0 }) },
+    ...PLACES.map((place) => ({ key: `g ${place.key}`, does: `go to ${place.name}`, run: () => navigate(place.to) })),
+  ]);
+
   const found = PAGES.map(([pattern, Page]) => ({ Page, values: match(pattern, path) })).find((each) => each.values);
+  const Open = layer && LAYERS[layer];
+  const page = (
+    <Panel key={path} what="this page">
+      <Suspense fallback={<Skeleton what="the page" />}>
+        {found ? <found.Page {...found.values} /> : <Nowhere path={path} />}
+      </Suspense>
+    </Panel>
+  );
   return (
-    <div className="flex min-h-screen">
-      <nav aria-label="Places" className="w-[200px] shrink-0 border-r border-border p-3">
-        {PLACES.map(([to, name]) => (
-          <Link key={to} to={to} className="block rounded-sm px-2 py-1 hover:bg-hover" aria-current={path === to ? "page" : undefined}>{name}</Link>
-        ))}
-      </nav>
-      <main className="page">
-        <header className="mb-3 flex items-center gap-3">
-          <div id="page-head" className="flex min-w-0 flex-1 items-center gap-3" />
-          <span className="text-text-2">{live.state} <Age at={lastFrameAt || null} plain /></span>
-        </header>
-        <Panel key={path} what="page">
-          <Suspense fallback={<Skeleton what="the page" />}>
-            {found ? <found.Page {...found.values} /> : (
-              <EmptyState>There is no page {path}. <CommandLine command="muster --help" /></EmptyState>
-            )}
-          </Suspense>
-        </Panel>
-      </main>
+    <div className="shell" data-bare={bare || undefined}>
+      <a href="#page" className="skip-link" onClick={(event) => {
+        event.preventDefault();
+        document.getElementById("page")?.focus();
+      }}>Skip to the page</a>
+      {!bare && <Rail overview={overview} settled={settled} />}
+      <div className="shell-right">
+        {!bare && <Banners overview={overview} />}
+        <main id="page" tabIndex={-1} className="page">
+          {!bare && (
+            <header className="page-top">
+              <div ref={setHead} className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-2" />
+              <span className="flex items-center gap-1">
+                <button type="button" className="icon-button" title="Search (/)" aria-label="Search" onClick={() => setLayer("search")}>
+                  <svg width="16" height="16" viewBox="0 0 16 16" fill="none" stroke="currentColor" strokeWidth="1.5" aria-hidden><circle cx="7" cy="7" r="4.5" /><path d="m10.5 10.5 4 4" /></svg>
+                </button>
+                <button type="button" className="icon-button hidden sm:inline-flex" title="Keys (?)" aria-label="Keys" onClick={() => setLayer("keys")}>?</button>
+                <LiveIndicator />
+              </span>
+            </header>
+          )}
+          {page}
+        </main>
+      </div>
+      {Open && (
+        <Suspense fallback={null}>
+          <Open close={() => setLayer(undefined)} only={layer === "acts" ? "acts" : undefined} />
+        </Suspense>
+      )}
       <Toasts />
       <Spoken />
     </div>
+  );
+}
+
+function copyLink() {
+  void navigator.clipboard?.writeText(location.href).then(() => announce("Link copied."));
+}
+
+/** Beyond loopback nothing can be read without a key: to the login page, and back afterwards. */
+function useSignIn(path: string, settled: boolean): void {
+  const session = useSession(settled && path !== "/login");
+  useEffect(() => {
+    if (session?.by === "nobody" && path !== "/login") {
+      navigate(`/login?next=${encodeURIComponent(path + location.search)}`, { replace: true });
+    }
+  }, [session, path]);
+}
+
+function Nowhere({ path }: { path: string }) {
+  useTitle("no such page");
+  return (
+    <>
+      <PageHead crumbs={<h1 className="text-lg">No such page</h1>} />
+      <EmptyState>
+        There is no page <code>{path}</code>. <Link to="/" className="text-accent underline">Overview</Link>, or <kbd>/</kbd> to search for an id.
+      </EmptyState>
+    </>
   );
 }

@@ -1,0 +1,43 @@
+// What stands above every page, most serious first: hold, doubting ourselves, disk, offline, and a
+// plane that has become another version than this page.
+import { useRef } from "react";
+import type { Need, Overview } from "@/api/shapes";
+import { reconnectNow, useLiveState } from "@/live/stream";
+import { Plain } from "@/parts/plain";
+import { Banner, type BannerTone } from "@/parts/banner";
+import { Age, Time } from "@/parts/values";
+import { Link } from "@/router";
+import { bannersOf } from "./needs";
+
+const TONES: Record<string, BannerTone> = { hold: "neutral", doubt: "wait", disk: "fail" };
+const NEXT: Record<string, string> = { hold: "What is held", doubt: "The fleet", disk: "The store" };
+
+export function Banners({ overview }: { overview: Overview | undefined }) {
+  const { live, told } = useLiveState();
+  const first = useRef<string>(undefined);
+  first.current ??= told.version;
+  const other = told.version !== undefined && first.current !== undefined && told.version !== first.current;
+  return (
+    <>
+      {bannersOf(overview).map((need) => <NeedBanner key={need.kind + need.id} need={need} />)}
+      {live.state === "offline" && (
+        <Banner tone="fail" act={<button type="button" className="button button-compact" onClick={reconnectNow}>Try now</button>}>
+          The plane does not answer since <Time at={live.since} />. What you see is as it was then; acts wait.
+        </Banner>
+      )}
+      {other && (
+        <Banner tone="neutral" shape="arrow" act={<button type="button" className="button button-compact" onClick={() => location.reload()}>Reload</button>}>
+          The plane is now version {told.version}; this page is from {first.current}. Reload to use the new one.
+        </Banner>
+      )}
+    </>
+  );
+}
+
+export function NeedBanner({ need }: { need: Need }) {
+  return (
+    <Banner tone={TONES[need.kind] ?? "wait"} shape={need.kind === "hold" ? "bars" : undefined} act={<Link to={need.path} className="text-accent underline">{NEXT[need.kind] ?? "Show"}</Link>}>
+      <Plain text={need.text} /> {need.since && <span className="text-text-2"><Age at={need.since} /></span>}
+    </Banner>
+  );
+}
