@@ -250,6 +250,8 @@ pub struct FleetSummary {
     pub used: Known<u64>,
     /// Places on nodes about which nobody knows.
     pub capacity_unknown: Known<u64>,
+    /// Since when, the longest of them.
+    pub unknown_since: Option<Timestamp>,
     /// Share of the places that can be reached, 0..1.
     pub reachable_share: Known<f64>,
     /// Placements that wait.

@@ -160,6 +160,8 @@ impl Engine {
             0 => None,
             n => Some(format!("{n} nodes that are not online have no bound")),
         };
+        let away_since = away.iter().filter(was_here).map(|node| node.state.1);
+        summary.unknown_since = away_since.min();
         summary.capacity_unknown = number(away.iter().map(bound).sum(), reason);
         let share = self.share(Node::is_here).filter(|_| yet.is_none());
         summary.reachable_share = Known {

@@ -43,6 +43,7 @@ mod registration;
 mod restart;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod stamp;
 pub(crate) mod submit;
 mod system;
 mod tags;

@@ -7,10 +7,19 @@
 //! list is an [`Open`] one: a plane writes only words of its list, and a client keeps one that it
 //! does not know as it came.
 
+pub mod agents;
 mod at;
+pub mod circuits;
+pub mod fleet;
+pub mod held;
+mod known;
+pub mod overview;
+pub mod queues;
+pub mod search;
 mod word;
 
 pub use at::At;
+pub use known::{LastCount, LastMeasure};
 pub use word::{Open, Word};
 
 #[cfg(feature = "schema")]

@@ -7,9 +7,11 @@ use axum::extract::State;
 use muster_engine::fleet::effect::NodeView;
 use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
 use muster_wire::NodeId;
+use muster_wire::api::fleet::{
+    FleetHistory, FleetNodeWhole, FleetNodes, NodeActed, NodeDeleted, NodeDeletion,
+};
 use muster_wire::fleet::{NodeState, NodeWish};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,11 +21,14 @@ use crate::api::body::{PathText, Query, RawBody, json as read};
 use crate::api::caller::Caller;
 use crate::api::keys::audit;
 use crate::api::problem::Problem;
+use crate::api::stamp::Stamp;
 use crate::app::App;
 use crate::auth::Subject;
 
 /// Lines of a page of history, at most.
 const HISTORY_MAX: usize = 500;
+/// Nodes of one answer, at most.
+const LIST_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -46,6 +51,9 @@ struct Filter {
     label: Option<String>,
     kind: Option<String>,
     retired: Option<bool>,
+    q: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
 }
 
 /// Nodes by name
@@ -54,15 +62,26 @@ struct Filter {
 #[utoipa::path(get, path = "/api/v1/fleet/nodes", tag = "fleet",
     params(("state" = Option<String>, Query, description = "Words, separated by commas"),
            ("label" = Option<String>, Query), ("kind" = Option<String>, Query, description = "muster or relay"),
-           ("retired" = Option<bool>, Query)),
-    responses((status = 200, description = "Nodes with their verdicts", body = serde_json::Value)))]
+           ("retired" = Option<bool>, Query),
+           ("q" = Option<String>, Query, description = "A part of a name or a host, or the beginning or end of an id"),
+           ("limit" = Option<usize>, Query, description = "At most 1,000; all when absent"),
+           ("cursor" = Option<String>, Query)),
+    responses((status = 200, description = "Nodes with their verdicts", body = FleetNodes)))]
 async fn list(
     State(app): State<App>,
     Query(filter): Query<Filter>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<FleetNodes>, Problem> {
+    let stamp = Stamp::now(&app);
     let states = words(filter.state.as_deref(), "state", NodeState::from_word)?;
+    let part = filter.q.as_deref().unwrap_or_default().to_lowercase();
     let fits = |view: &NodeView| {
-        (states.is_empty() || states.contains(&view.state))
+        let has = |text: &str| text.to_lowercase().contains(&part);
+        let id = view.row.id.as_str().to_lowercase();
+        (part.is_empty()
+            || has(&view.row.name)
+            || view.row.host.as_deref().is_some_and(has)
+            || id.starts_with(&part)
+            || id.ends_with(&part))
             && filter
                 .label
                 .as_deref()
@@ -75,10 +94,25 @@ async fn list(
     };
     match ask(&app, FleetQuestion::Nodes).await? {
         FleetReply::Nodes(nodes) => {
-            let nodes: Vec<Value> = nodes.iter().filter(|n| fits(n)).map(show::node).collect();
-            Ok(Json(
-                json!({"as_of": app.clock.now().rfc3339(), "count": nodes.len(), "nodes": nodes}),
-            ))
+            let mut nodes: Vec<&NodeView> = nodes.iter().filter(|node| fits(node)).collect();
+            let counts = show::by_word(nodes.iter().map(|node| (node.state.word(), 1)));
+            nodes.retain(|node| states.is_empty() || states.contains(&node.state));
+            let total = nodes.len() as u64;
+            let after = filter.cursor.as_deref().unwrap_or_default();
+            nodes.retain(|node| *node.row.name > *after);
+            let limit = filter.limit.unwrap_or(LIST_MAX).clamp(1, LIST_MAX);
+            let more = nodes.len() > limit;
+            nodes.truncate(limit);
+            let last = nodes.last().filter(|_| more);
+            Ok(Json(FleetNodes {
+                as_of: stamp.as_of,
+                position: stamp.position,
+                count: nodes.len() as u64,
+                total,
+                states: counts,
+                next_cursor: last.map(|node| node.row.name.to_string()),
+                nodes: nodes.into_iter().map(show::node).collect(),
+            }))
         }
         _ => Err(unexpected("a question about nodes")),
     }
@@ -115,10 +149,14 @@ pub(super) async fn find(app: &App, node: &str) -> Result<NodeView, Problem> {
 /// last known.
 #[utoipa::path(get, path = "/api/v1/fleet/nodes/{node}", tag = "fleet",
     params(("node" = String, Path, description = "Name or id")),
-    responses((status = 200, description = "The node", body = serde_json::Value),
+    responses((status = 200, description = "The node", body = FleetNodeWhole),
               (status = 404, description = "No such node")))]
-async fn one(State(app): State<App>, PathText(node): PathText) -> Result<Json<Value>, Problem> {
-    Ok(Json(show::node_whole(&find(&app, &node).await?)))
+async fn one(
+    State(app): State<App>,
+    PathText(node): PathText,
+) -> Result<Json<FleetNodeWhole>, Problem> {
+    let stamp = Stamp::now(&app);
+    Ok(Json(show::node_whole(stamp, &find(&app, &node).await?)))
 }
 
 #[derive(Deserialize, Default)]
@@ -134,13 +172,13 @@ pub(super) struct Before {
     params(("node" = String, Path, description = "Name or id"),
            ("before" = Option<u64>, Query, description = "The next_before of the page before"),
            ("limit" = Option<usize>, Query)),
-    responses((status = 200, description = "A page", body = serde_json::Value),
+    responses((status = 200, description = "A page", body = FleetHistory),
               (status = 404, description = "No such node")))]
 async fn history(
     State(app): State<App>,
     PathText(node): PathText,
     Query(asked): Query<Before>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<FleetHistory>, Problem> {
     let id = find(&app, &node).await?.row.id;
     page_of_history(&app, Some(id), None, asked).await
 }
@@ -151,7 +189,7 @@ pub(super) async fn page_of_history(
     node: Option<NodeId>,
     worker: Option<muster_wire::WorkerId>,
     asked: Before,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<FleetHistory>, Problem> {
     let limit = asked.limit.unwrap_or(50).clamp(1, HISTORY_MAX);
     let lines = app
         .blocking(move |stores| {
@@ -162,10 +200,11 @@ pub(super) async fn page_of_history(
         .await?;
     let next = lines.last().filter(|_| lines.len() == limit);
     let next = next.map(|line| line.seq);
-    let lines: Vec<Value> = lines.iter().map(show::history).collect();
-    Ok(Json(
-        json!({"count": lines.len(), "history": lines, "next_before": next}),
-    ))
+    Ok(Json(FleetHistory {
+        count: lines.len() as u64,
+        history: lines.iter().map(show::history).collect(),
+        next_before: next,
+    }))
 }
 
 /// Why.
@@ -185,7 +224,7 @@ macro_rules! wishes {
         #[utoipa::path(post, path = $path, tag = "fleet",
             params(("node" = String, Path, description = "Name or id")),
             request_body(content = Because, description = "May be absent."),
-            responses((status = 200, description = "The node as it is now", body = serde_json::Value),
+            responses((status = 200, description = "The node as it is now", body = NodeActed),
                       (status = 404, description = "No such node"),
                       (status = 409, description = "Its state does not allow it")))]
         async fn $name(
@@ -193,7 +232,7 @@ macro_rules! wishes {
             caller: Caller,
             PathText(node): PathText,
             RawBody(bytes): RawBody,
-        ) -> Result<Json<Value>, Problem> {
+        ) -> Result<Json<NodeActed>, Problem> {
             want(&app, &caller, &node, $wish, &bytes).await
         }
     )*};
@@ -216,7 +255,7 @@ async fn want(
     node: &str,
     wanted: NodeWish,
     body: &[u8],
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<NodeActed>, Problem> {
     let because: Because = optional(body, "{reason?}")?;
     let reason = reason(because.reason)?;
     let (by, name) = (caller.principal.clone(), Arc::from(node));
@@ -249,7 +288,7 @@ async fn answered(
     action: &'static str,
     reason: Option<Arc<str>>,
     reply: FleetReply,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<NodeActed>, Problem> {
     let view = match reply {
         FleetReply::Node(view) => view,
         FleetReply::UnknownNode => return Err(no_node(node)),
@@ -264,7 +303,8 @@ async fn answered(
     let detail = reason.as_deref().unwrap_or_default().to_owned();
     app.blocking(move |stores| audit(stores, now, &by, action, id.as_str(), detail))
         .await?;
-    Ok(Json(show::node_whole(&view)))
+    let shown = show::node_whole(Stamp::now(app), &view);
+    Ok(Json(NodeActed::Did(Box::new(shown))))
 }
 
 /// A state that a node is to count as.
@@ -283,14 +323,14 @@ struct Pinned {
 /// It counts as in this state whatever its facts say, until the pin is taken out.
 #[utoipa::path(post, path = "/api/v1/fleet/nodes/{node}/pin", tag = "fleet",
     params(("node" = String, Path, description = "Name or id")), request_body = Pinned,
-    responses((status = 200, description = "The node as it is now", body = serde_json::Value),
+    responses((status = 200, description = "The node as it is now", body = NodeActed),
               (status = 404, description = "No such node")))]
 async fn pin(
     State(app): State<App>,
     caller: Caller,
     PathText(node): PathText,
     RawBody(bytes): RawBody,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<NodeActed>, Problem> {
     let pinned: Pinned = read(&bytes, "{state, reason?}")?;
     let state = NodeState::from_word(&pinned.state)
         .filter(|state| *state != NodeState::Connecting)
@@ -304,14 +344,14 @@ async fn pin(
 #[utoipa::path(post, path = "/api/v1/fleet/nodes/{node}/unpin", tag = "fleet",
     params(("node" = String, Path, description = "Name or id")),
     request_body(content = Because, description = "May be absent."),
-    responses((status = 200, description = "The node as it is now", body = serde_json::Value),
+    responses((status = 200, description = "The node as it is now", body = NodeActed),
               (status = 404, description = "No such node")))]
 async fn unpin(
     State(app): State<App>,
     caller: Caller,
     PathText(node): PathText,
     RawBody(bytes): RawBody,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<NodeActed>, Problem> {
     let because: Because = optional(&bytes, "{reason?}")?;
     set_pin(&app, &caller, &node, None, because.reason).await
 }
@@ -322,7 +362,7 @@ async fn set_pin(
     node: &str,
     state: Option<NodeState>,
     why: Option<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<NodeActed>, Problem> {
     let why = reason(why)?;
     let (by, name, reason) = (caller.principal.clone(), Arc::from(node), why.clone());
     let reply = wish(app, |waiter| FleetEvent::NodePinned {
@@ -347,7 +387,7 @@ async fn set_pin(
 #[utoipa::path(post, path = "/api/v1/fleet/nodes/{node}/lost", tag = "fleet",
     params(("node" = String, Path, description = "Name or id")),
     request_body(content = Because, description = "May be absent."),
-    responses((status = 200, description = "The node as it is now", body = serde_json::Value),
+    responses((status = 200, description = "The node as it is now", body = NodeActed),
               (status = 404, description = "No such node"),
               (status = 409, description = "It is online")))]
 async fn lost(
@@ -355,7 +395,7 @@ async fn lost(
     caller: Caller,
     PathText(node): PathText,
     RawBody(bytes): RawBody,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<NodeActed>, Problem> {
     let because: Because = optional(&bytes, "{reason?}")?;
     let why = reason(because.reason)?;
     let (by, name, reason) = (caller.principal.clone(), Arc::from(&*node), why.clone());
@@ -374,14 +414,14 @@ async fn lost(
 /// With its history. Only one without living workers.
 #[utoipa::path(delete, path = "/api/v1/fleet/nodes/{node}", tag = "fleet",
     params(("node" = String, Path, description = "Name or id")),
-    responses((status = 200, description = "It is gone", body = serde_json::Value),
+    responses((status = 200, description = "It is gone", body = NodeDeletion),
               (status = 404, description = "No such node"),
               (status = 409, description = "It has living workers")))]
 async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathText(node): PathText,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<NodeDeletion>, Problem> {
     let id = find(&app, &node).await?.row.id;
     let (by, name) = (caller.principal.clone(), Arc::from(id.as_str()));
     let make = |waiter| FleetEvent::NodeDeleted {
@@ -410,5 +450,5 @@ async fn delete(
         )
     })
     .await?;
-    Ok(Json(json!({"deleted": id})))
+    Ok(Json(NodeDeletion::Did(NodeDeleted { deleted: id })))
 }

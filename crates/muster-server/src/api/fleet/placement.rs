@@ -13,10 +13,11 @@ use muster_engine::fleet::effect::{FleetRefusal, WorkerView};
 use muster_engine::fleet::event::SpawnAsk;
 use muster_engine::fleet::row::Target;
 use muster_engine::fleet::{FleetEvent, FleetReply};
+use muster_wire::api::fleet::{PassedOver, PlacementMade};
 use muster_wire::fleet::{RestartMode, RestartPolicy, WorkerIo, WorkerSpec};
 use muster_wire::{Category, WorkerId};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -133,8 +134,8 @@ enum Queue {
 #[utoipa::path(post, path = "/api/v1/fleet/workers", tag = "fleet", request_body = Placement,
     params(("Idempotency-Key" = Option<String>, Header)),
     responses(
-        (status = 201, description = "Placed: it runs, or it exited within its start window", body = serde_json::Value),
-        (status = 202, description = "It waits for a place", body = serde_json::Value),
+        (status = 201, description = "Placed: it runs, or it exited within its start window", body = PlacementMade),
+        (status = 202, description = "It waits for a place", body = PlacementMade),
         (status = 400, description = "Malformed"),
         (status = 409, description = "node_draining, no_eligible_node, unsupported_by_node, idempotency_conflict"),
         (status = 503, description = "node_unreachable or fleet_capacity, with Retry-After"),
@@ -406,10 +407,11 @@ async fn answer(
         })
         .await?;
     }
-    let mut body = json!({"worker": show::worker(&view), "repeated": repeated});
-    if let Some(started) = started {
-        body["started"] = started.into();
-    }
+    let body = PlacementMade {
+        worker: show::worker(&view),
+        repeated,
+        started,
+    };
     let mut response = (status, Json(body)).into_response();
     let place = format!("/api/v1/fleet/workers/{}", view.row.id);
     if let Ok(place) = HeaderValue::try_from(place) {
@@ -433,10 +435,10 @@ fn unconfirmed(view: &WorkerView) -> Problem {
 }
 
 fn refused(refusal: FleetRefusal) -> Problem {
-    let over: Vec<Value> = refusal.passed_over.iter().map(show::passed_over).collect();
+    let over: Vec<PassedOver> = refusal.passed_over.iter().map(show::passed_over).collect();
     let mut details = serde_json::Map::new();
     if !over.is_empty() {
-        details.insert("passed_over".into(), over.into());
+        details.insert("passed_over".into(), json!(over));
     }
     if let Some(hint) = refusal.hint {
         details.insert("hint".into(), hint.into());

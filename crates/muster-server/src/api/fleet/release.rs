@@ -6,9 +6,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use muster_engine::fleet::{FleetEvent, FleetReply};
 use muster_wire::WorkerId;
+use muster_wire::api::fleet::{ReleaseMade, WorkerReleased};
 use muster_wire::id::minted_noun;
 use serde::Deserialize;
-use serde_json::json;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -51,8 +51,8 @@ struct Release {
 #[utoipa::path(post, path = "/api/v1/fleet/workers/{worker}/release", tag = "fleet",
     params(("worker" = String, Path, description = "Id, or the name of a living one")),
     request_body(content = Release, description = "May be absent."),
-    responses((status = 200, description = "It has ended", body = serde_json::Value),
-              (status = 202, description = "Its end is under way", body = serde_json::Value),
+    responses((status = 200, description = "It has ended", body = WorkerReleased),
+              (status = 202, description = "Its end is under way", body = WorkerReleased),
               (status = 404, description = "No such worker"),
               (status = 409, description = "Its state does not allow it")))]
 pub(crate) async fn release(
@@ -99,6 +99,7 @@ pub(crate) async fn release(
     } else {
         StatusCode::ACCEPTED
     };
-    let body = json!({"ended": ended, "worker": show::worker(&view)});
+    let worker = show::worker(&view);
+    let body = WorkerReleased::Did(Box::new(ReleaseMade { ended, worker }));
     Ok((status, Json(body)).into_response())
 }

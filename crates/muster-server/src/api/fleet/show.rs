@@ -1,197 +1,217 @@
-//! Nodes and workers as JSON. What nobody can know is `null`, with a reason and what was last
-//! known beside it; never a zero.
+//! Nodes and workers as answers show them. What nobody can know is `null`, with a reason and what
+//! was last known beside it; never a zero.
 
-use muster_engine::fleet::effect::{
-    DriftView, Fact, FleetSummary, Known, NodeView, PassedOver, WorkerView,
-};
+use std::collections::BTreeMap;
+
+use muster_engine::fleet::effect::{DriftView, FleetSummary, Known, NodeView, WorkerView};
 use muster_engine::fleet::row::{FleetHistoryRow, Wished};
 use muster_engine::fleet::{NodeRow, WorkerRow};
+use muster_wire::api::fleet::{
+    Fleet, FleetAlarm, FleetCapacity, FleetDoubt, FleetHistoryLine, FleetNode, FleetNodeWhole,
+    FleetWorker, NextStep, NodeDrift, NodeFact, NodePin, PassedOver, ToldWhy, ToldWorkers,
+    WishedBy, WorkerExit, WorkerRestart, WorkerTarget,
+};
+use muster_wire::api::{At, LastCount, LastMeasure};
 use muster_wire::fleet::{ExitHow, ExitReport, WorkerState};
 use muster_wire::{Category, Timestamp};
-use serde_json::{Map, Value, json};
 
-/// A moment, or null.
-pub(super) fn time(at: Option<Timestamp>) -> Value {
-    at.map_or(Value::Null, |at| at.rfc3339().into())
+use crate::api::stamp::Stamp;
+
+/// Names of workers that a row of a list has.
+const NAMES_OF_A_LINE: usize = 32;
+
+fn at(at: Option<Timestamp>) -> Option<At> {
+    at.map(At)
 }
 
-/// A number under its name; where it is not known with `NAME_reason` and `NAME_last`.
-fn known<T: Copy + serde::Serialize>(out: &mut Map<String, Value>, name: &str, number: &Known<T>) {
-    out.insert(name.to_owned(), json!(number.value));
-    if let Some(reason) = &number.reason {
-        out.insert(format!("{name}_reason"), json!(reason));
+fn texts(texts: &[std::sync::Arc<str>]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
+
+/// What was last known of a count, when it is not known now.
+fn last<T: Copy + Into<u64>>(number: &Known<T>) -> Option<LastCount> {
+    let last = number.last.filter(|_| number.value.is_none());
+    last.map(|(value, at)| LastCount {
+        value: value.into(),
+        at: At(at),
+    })
+}
+
+fn wished(wished: &Wished) -> WishedBy {
+    WishedBy {
+        by: wished.by.to_string(),
+        at: At(wished.at),
+        reason: wished.reason.as_deref().map(str::to_owned),
     }
-    if number.value.is_none()
-        && let Some((value, at)) = number.last
-    {
-        out.insert(
-            format!("{name}_last"),
-            json!({"value": value, "at": at.rfc3339()}),
-        );
-    }
-}
-
-fn wished(wished: &Wished) -> Value {
-    json!({"by": wished.by, "at": wished.at.rfc3339(), "reason": wished.reason})
-}
-
-fn fact(fact: &Fact) -> Value {
-    json!({"what": fact.what, "at": time(fact.at), "by": fact.by, "text": fact.text})
 }
 
 /// A node with its verdict: what lists show.
-pub(super) fn node(view: &NodeView) -> Value {
-    let row: &NodeRow = &view.row;
-    let mut out = object(json!({
-        "id": row.id,
-        "name": row.name,
-        "kind": row.kind,
-        "state": view.state,
-        "state_at": view.state_at.rfc3339(),
-        "evidence": view.evidence,
-        "flapping": view.flapping,
-        "wish": row.wish,
-        "labels": row.labels,
-        "max_workers": (row.max_workers > 0).then_some(row.max_workers),
-        "version": row.version,
-        "host": row.host,
-        "worker_names": view.worker_names,
-        "drift": view.drift,
-        "heard_at": time(row.heard_at),
-        "next": next(view),
-    }));
-    let load = Known {
-        value: view.load,
-        reason: view.load_reason.clone(),
-        last: view.load_last,
-    };
-    known(&mut out, "load", &load);
-    known(&mut out, "workers", &view.workers);
-    known(&mut out, "free", &view.free);
-    if let Some(pin) = &row.pin {
-        let mut pinned = object(wished(&pin.wished));
-        pinned.insert("state".into(), json!(pin.state));
-        out.insert("pin".into(), pinned.into());
-    }
-    out.into()
+pub(super) fn node(view: &NodeView) -> FleetNode {
+    let mut shown = node_with_names(view);
+    shown.worker_names.truncate(NAMES_OF_A_LINE);
+    shown
 }
 
-fn next(view: &NodeView) -> Value {
-    view.next.as_ref().map_or(
-        Value::Null,
-        |(at, what)| json!({"at": at.rfc3339(), "what": what}),
-    )
+fn node_with_names(view: &NodeView) -> FleetNode {
+    let row: &NodeRow = &view.row;
+    FleetNode {
+        id: row.id.clone(),
+        name: row.name.to_string(),
+        kind: row.kind,
+        state: view.state,
+        state_at: At(view.state_at),
+        evidence: view.evidence.clone(),
+        flapping: view.flapping,
+        wish: row.wish,
+        labels: texts(&row.labels),
+        max_workers: (row.max_workers > 0).then_some(row.max_workers),
+        version: row.version.to_string(),
+        host: row.host.as_deref().map(str::to_owned),
+        worker_names: texts(&view.worker_names),
+        drift: view.drift,
+        heard_at: at(row.heard_at),
+        next: view.next.as_ref().map(|(at, what)| NextStep {
+            at: At(*at),
+            what: what.clone(),
+        }),
+        load: view.load,
+        load_reason: view.load_reason.clone(),
+        load_unknown: view.load_reason.clone(),
+        load_last: view
+            .load_last
+            .filter(|_| view.load.is_none())
+            .map(|(value, at)| LastMeasure { value, at: At(at) }),
+        workers: view.workers.value,
+        workers_reason: view.workers.reason.clone(),
+        workers_unknown: view.workers.reason.clone(),
+        workers_last: last(&view.workers),
+        free: view.free.value,
+        free_reason: view.free.reason.clone(),
+        free_unknown: view.free.reason.clone(),
+        free_last: last(&view.free),
+        pin: row.pin.as_ref().map(|pin| NodePin {
+            by: pin.wished.by.to_string(),
+            at: At(pin.wished.at),
+            reason: pin.wished.reason.as_deref().map(str::to_owned),
+            state: pin.state,
+        }),
+    }
 }
 
 /// The same with every fact.
-pub(super) fn node_whole(view: &NodeView) -> Value {
+pub(super) fn node_whole(stamp: Stamp, view: &NodeView) -> FleetNodeWhole {
     let row = &view.row;
     let told = |told: &Option<(Timestamp, std::sync::Arc<str>)>| {
-        told.as_ref().map_or(
-            Value::Null,
-            |(at, why)| json!({"at": at.rfc3339(), "why": why}),
-        )
+        told.as_ref().map(|(at, why)| ToldWhy {
+            at: At(*at),
+            why: why.to_string(),
+        })
     };
-    let counted = |counted: &Option<(Timestamp, u32)>| {
-        counted.as_ref().map_or(
-            Value::Null,
-            |(at, count)| json!({"at": at.rfc3339(), "workers": count}),
-        )
+    let counted = |counted: Option<(Timestamp, u32)>| {
+        counted.map(|(at, workers)| ToldWorkers {
+            at: At(at),
+            workers,
+        })
     };
-    let mut out = object(node(view));
-    out.extend(object(json!({
-        "capabilities": row.capabilities,
-        "epoch": row.epoch,
-        "principal": row.principal,
-        "enrolled_at": row.enrolled_at.rfc3339(),
-        "connected_at": time(row.connected_at),
-        "disconnected": told(&row.disconnected),
-        "beat": counted(&row.beat),
-        "inventory": counted(&row.inventory),
-        "goodbye": told(&row.goodbye),
-        "lost": told(&row.lost),
-        "wished": row.wished.as_ref().map_or(Value::Null, wished),
-        "link": view.link.map(|link| link.0),
-        "beat_interval_ms": u64::try_from(view.beat_interval.as_millis()).unwrap_or(u64::MAX),
-        "beats_missed": view.beats_missed,
-        "late_frames": view.late_frames,
-        "facts": view.facts.iter().map(fact).collect::<Vec<_>>(),
-    })));
-    out.into()
+    let facts = view.facts.iter().map(|fact| NodeFact {
+        what: fact.what.to_owned(),
+        at: at(fact.at),
+        by: fact.by.to_owned(),
+        text: fact.text.clone(),
+    });
+    FleetNodeWhole {
+        as_of: stamp.as_of,
+        position: stamp.position,
+        node: node_with_names(view),
+        capabilities: texts(&row.capabilities),
+        epoch: row.epoch.as_deref().map(str::to_owned),
+        principal: row.principal.to_string(),
+        enrolled_at: At(row.enrolled_at),
+        connected_at: at(row.connected_at),
+        disconnected: told(&row.disconnected),
+        beat: counted(row.beat),
+        inventory: counted(row.inventory),
+        goodbye: told(&row.goodbye),
+        lost: told(&row.lost),
+        wished: row.wished.as_ref().map(wished),
+        link: view.link.map(|link| link.0),
+        beat_interval_ms: u64::try_from(view.beat_interval.as_millis()).unwrap_or(u64::MAX),
+        beats_missed: view.beats_missed,
+        late_frames: view.late_frames,
+        facts: facts.collect(),
+    }
 }
 
 /// A worker with its verdict.
-pub(super) fn worker(view: &WorkerView) -> Value {
-    let mut out = object(row(&view.row));
-    out.insert("node_name".into(), json!(view.node_name));
-    out.insert("state".into(), json!(view.state));
-    out.insert("state_at".into(), json!(view.state_at.rfc3339()));
-    out.insert("evidence".into(), json!(view.evidence));
-    if let Some(why) = view.unknown_because {
-        out.insert("unknown_because".into(), json!(why));
+pub(super) fn worker(view: &WorkerView) -> FleetWorker {
+    FleetWorker {
+        node_name: view.node_name.as_deref().map(str::to_owned),
+        state: view.state,
+        state_at: At(view.state_at),
+        evidence: view.evidence.clone(),
+        unknown_because: view.unknown_because.map(str::to_owned),
+        ..past(&view.row)
     }
-    out.into()
 }
 
 /// A worker of the past, which the engine does not hold any more.
-pub(super) fn past(row_of: &WorkerRow) -> Value {
-    let mut out = object(row(row_of));
-    out.insert("node_name".into(), Value::Null);
-    out.insert("evidence".into(), json!(end_of(row_of)));
-    out.into()
-}
-
-fn row(row: &WorkerRow) -> Value {
-    let mut out = object(json!({
-        "id": row.id,
-        "name": row.name,
-        "node": row.node,
-        "state": row.state,
-        "state_at": row.state_at.rfc3339(),
-        "command": row.command,
-        "io": row.io,
-        "restart": {"mode": row.restart.mode, "max": row.restart.max},
-        "labels": row.labels,
-        "target": {"node": row.target.node, "labels": row.target.labels},
-        "principal": row.principal,
-        "created_at": row.created_at.rfc3339(),
-        "pid": row.pid,
-        "started_at": time(row.started_at),
-        "restarts": row.restarts,
-        "next_start_at": time(row.next_start_at),
-        "confirmed_at": time(row.confirmed_at),
-        "adopted": row.adopted,
-        "agent": row.agent,
-        "release": row.release.as_ref().map_or(Value::Null, wished),
-        "exit": row.exit.as_ref().map_or(Value::Null, exit),
-        "ended_at": time(row.ended.map(|(at, _)| at)),
-        "ended_how": row.ended.map(|(_, how)| how),
-    }));
-    if row.adopted {
+pub(super) fn past(row: &WorkerRow) -> FleetWorker {
+    let queued = row.state == WorkerState::Queued;
+    let expired = matches!(row.ended, Some((_, ExitHow::PlacementExpired)));
+    FleetWorker {
+        id: row.id.clone(),
+        name: row.name.to_string(),
+        node: row.node.clone(),
+        node_name: None,
+        state: row.state,
+        state_at: At(row.state_at),
+        evidence: end_of(row),
+        unknown_because: None,
+        command: row.command.to_string(),
+        io: row.io,
+        restart: WorkerRestart {
+            mode: row.restart.mode,
+            max: row.restart.max,
+        },
+        labels: texts(&row.labels),
+        target: WorkerTarget {
+            node: row.target.node.as_deref().map(str::to_owned),
+            labels: texts(&row.target.labels),
+        },
         // The node's own principal placed nothing.
-        out.insert("principal".into(), Value::Null);
-        out.insert("principal_reason".into(), json!("adopted"));
+        principal: (!row.adopted).then(|| row.principal.to_string()),
+        principal_reason: row.adopted.then(|| "adopted".to_owned()),
+        created_at: At(row.created_at),
+        pid: row.pid,
+        started_at: at(row.started_at),
+        restarts: row.restarts,
+        next_start_at: at(row.next_start_at),
+        confirmed_at: at(row.confirmed_at),
+        adopted: row.adopted,
+        agent: row.agent.clone(),
+        release: row.release.as_ref().map(wished),
+        exit: row.exit.as_ref().map(exit),
+        ended_at: at(row.ended.map(|(at, _)| at)),
+        ended_how: row.ended.map(|(_, how)| how),
+        place_by: at(row.place_by.filter(|_| queued)),
+        waits_for: row
+            .waits_for
+            .as_deref()
+            .filter(|_| queued)
+            .map(str::to_owned),
+        error_category: expired.then_some(Category::PlacementExpired),
     }
-    if row.state == WorkerState::Queued {
-        out.insert("place_by".into(), time(row.place_by));
-        out.insert("waits_for".into(), json!(row.waits_for));
-    }
-    if let Some((_, ExitHow::PlacementExpired)) = row.ended {
-        let category = Category::PlacementExpired;
-        out.insert("error_category".into(), json!(category.word()));
-    }
-    out.into()
 }
 
 /// How a process ended; what nobody saw is null, and `reason` says why.
-pub(super) fn exit(exit: &ExitReport) -> Value {
-    json!({
-        "code": exit.code,
-        "signal": exit.signal,
-        "at": time(exit.at),
-        "output": exit.output,
-        "reason": exit.reason,
-    })
+pub(super) fn exit(exit: &ExitReport) -> WorkerExit {
+    WorkerExit {
+        code: exit.code,
+        signal: exit.signal,
+        at: at(exit.at),
+        output: exit.output.clone(),
+        reason: exit.reason.clone(),
+    }
 }
 
 /// An exit that was told so long after it is shown with both moments.
@@ -227,99 +247,134 @@ pub(super) fn end_of(row: &WorkerRow) -> String {
 }
 
 /// Why a node was not taken.
-pub(super) fn passed_over(over: &PassedOver) -> Value {
-    json!({"node": over.node, "name": over.name, "why": over.why, "evidence": over.evidence})
+pub(super) fn passed_over(over: &muster_engine::fleet::effect::PassedOver) -> PassedOver {
+    PassedOver {
+        node: over.node.clone(),
+        name: over.name.to_string(),
+        why: over.why.to_owned(),
+        evidence: over.evidence.clone(),
+    }
 }
 
 /// A lasting difference.
-pub(super) fn drift(drift: &DriftView) -> Value {
-    json!({
-        "node": drift.node,
-        "name": drift.name,
-        "since": drift.since.rfc3339(),
-        "believed": drift.believed,
-        "claimed": drift.claimed,
-        "missing": drift.missing,
-        "surplus": drift.surplus,
-        "next": drift.next,
-    })
+pub(super) fn drift(drift: &DriftView) -> NodeDrift {
+    NodeDrift {
+        node: drift.node.clone(),
+        name: drift.name.to_string(),
+        since: At(drift.since),
+        believed: drift.believed,
+        claimed: drift.claimed,
+        missing: texts(&drift.missing),
+        surplus: texts(&drift.surplus),
+        next: drift.next.clone(),
+    }
 }
 
 /// The whole fleet in numbers.
-pub(super) fn summary(summary: &FleetSummary) -> Value {
-    let nodes: Map<String, Value> = summary
-        .nodes
-        .iter()
-        .map(|(state, n)| (state.word().to_owned(), json!(n)))
-        .collect();
-    let workers: Map<String, Value> = summary
-        .workers
-        .iter()
-        .map(|(state, n)| (state.word().to_owned(), json!(n)))
-        .collect();
-    let mut out = object(json!({
-        "nodes": nodes,
-        "workers": workers,
-        "queued": summary.queued,
-        "drifting": summary.drifting,
-        "late_frames": summary.late_frames,
-        "doubt": summary.doubt.as_ref().map(|(since, evidence)| {
-            json!({"since": since.rfc3339(), "evidence": evidence})
+pub(super) fn summary(stamp: Stamp, summary: &FleetSummary) -> Fleet {
+    let nodes = summary.nodes.iter();
+    let workers = summary.workers.iter();
+    Fleet {
+        as_of: stamp.as_of,
+        position: stamp.position,
+        nodes: by_word(nodes.map(|(state, n)| (state.word(), *n))),
+        workers: by_word(workers.map(|(state, n)| (state.word(), *n))),
+        queued: summary.queued,
+        drifting: summary.drifting,
+        late_frames: summary.late_frames,
+        doubt: summary.doubt.as_ref().map(|(since, evidence)| FleetDoubt {
+            since: At(*since),
+            evidence: evidence.clone(),
         }),
-    }));
-    let mut capacity = Map::new();
-    known(&mut capacity, "reachable", &summary.capacity);
-    known(&mut capacity, "used", &summary.used);
-    known(&mut capacity, "unknown", &summary.capacity_unknown);
-    known(&mut capacity, "reachable_share", &summary.reachable_share);
-    out.insert("capacity".into(), capacity.into());
+        capacity: capacity(summary),
+        alarms: alarms(summary),
+    }
+}
+
+/// Counts by a word.
+pub(crate) fn by_word<'a>(counts: impl Iterator<Item = (&'a str, u32)>) -> BTreeMap<String, u64> {
+    let mut out = BTreeMap::new();
+    for (word, n) in counts {
+        *out.entry(word.to_owned()).or_default() += u64::from(n);
+    }
+    out
+}
+
+fn capacity(summary: &FleetSummary) -> FleetCapacity {
+    let (here, used) = (&summary.capacity, &summary.used);
+    let (away, share) = (&summary.capacity_unknown, &summary.reachable_share);
+    FleetCapacity {
+        reachable: here.value,
+        reachable_reason: here.reason.clone(),
+        reachable_unknown: here.reason.clone(),
+        reachable_last: last(here),
+        used: used.value,
+        used_reason: used.reason.clone(),
+        used_unknown: used.reason.clone(),
+        used_last: last(used),
+        unknown: away.value,
+        unknown_reason: away.reason.clone(),
+        unknown_since: at(summary.unknown_since),
+        unknown_last: last(away),
+        reachable_share: share.value,
+        reachable_share_reason: share.reason.clone(),
+        reachable_share_unknown: share.reason.clone(),
+        reachable_share_last: share
+            .last
+            .filter(|_| share.value.is_none())
+            .map(|(value, at)| LastMeasure { value, at: At(at) }),
+    }
+}
+
+/// What of the fleet needs attention.
+pub(crate) fn alarms(summary: &FleetSummary) -> Vec<FleetAlarm> {
+    let alarm = |kind: &str, text: String, since| FleetAlarm {
+        kind: kind.to_owned(),
+        text,
+        since,
+    };
     let mut alarms = Vec::new();
     if let Some(text) = &summary.capacity_alarm {
-        alarms.push(json!({"kind": "capacity", "text": text}));
+        alarms.push(alarm("capacity", text.clone(), None));
     }
     if let Some((since, evidence)) = &summary.doubt {
-        alarms.push(json!({"kind": "doubt", "text": evidence, "since": since.rfc3339()}));
+        alarms.push(alarm("doubt", evidence.clone(), Some(At(*since))));
     }
     if summary.drifting > 0 {
         let text = format!(
             "{} node(s) say other than what is believed; see /api/v1/fleet/drift",
             summary.drifting
         );
-        alarms.push(json!({"kind": "drift", "text": text}));
+        alarms.push(alarm("drift", text, None));
     }
-    out.insert("alarms".into(), alarms.into());
-    out.into()
+    alarms
 }
 
 /// One line of a history.
-pub(super) fn history(line: &FleetHistoryRow) -> Value {
-    json!({
-        "seq": line.seq,
-        "at": line.at.rfc3339(),
-        "node": line.node,
-        "worker": line.worker,
-        "kind": line.kind,
-        "from": line.from,
-        "to": line.to,
-        "evidence": line.evidence,
-    })
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
+pub(super) fn history(line: &FleetHistoryRow) -> FleetHistoryLine {
+    let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
+    FleetHistoryLine {
+        seq: line.seq,
+        at: At(line.at),
+        node: line.node.clone(),
+        worker: line.worker.clone(),
+        kind: line.kind.to_string(),
+        from: text(&line.from),
+        to: text(&line.to),
+        evidence: line.evidence.to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
     fn capacity_that_nobody_knows_is_null_with_its_reason_and_never_0() {
         let reason = || Some("no node is online yet, 52 connect".to_owned());
-        let shown = summary(&FleetSummary {
+        let shown = capacity(&FleetSummary {
             used: Known {
                 value: None,
                 reason: reason(),
@@ -336,39 +391,17 @@ mod tests {
             },
             ..FleetSummary::default()
         });
-        let capacity = &shown["capacity"];
+        let capacity = serde_json::to_value(shown).unwrap();
         assert_eq!(capacity["used"], Value::Null);
         assert_eq!(capacity["used_reason"], json!(reason()));
-        assert_eq!(capacity["used_last"]["value"], 7);
+        assert_eq!(capacity["used_unknown"], json!(reason()));
+        assert_eq!(
+            capacity["used_last"],
+            json!({"value": 7, "at": "1970-01-01T00:00:01.000Z"})
+        );
         assert_eq!(capacity["reachable_share"], Value::Null);
         assert_eq!(capacity["reachable_share_reason"], json!(reason()));
         assert_eq!(capacity["unknown"], 4);
-    }
-
-    #[test]
-    fn what_nobody_knows_is_null_with_its_reason_and_what_was_last_known() {
-        let mut out = Map::new();
-        known(
-            &mut out,
-            "workers",
-            &Known {
-                value: None,
-                reason: Some("node_unreachable".into()),
-                last: Some((5, Timestamp(1_000_000))),
-            },
-        );
-        assert_eq!(
-            Value::Object(out),
-            json!({"workers": null, "workers_reason": "node_unreachable",
-                   "workers_last": {"value": 5, "at": "1970-01-01T00:00:01.000Z"}})
-        );
-        let mut out = Map::new();
-        let none = Known {
-            value: Some(0),
-            reason: None,
-            last: None,
-        };
-        known(&mut out, "workers", &none);
-        assert_eq!(Value::Object(out), json!({"workers": 0}));
+        assert!(capacity.get("unknown_last").is_none());
     }
 }

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
-use serde_json::{Value, json};
+use muster_wire::api::At;
+use muster_wire::api::fleet::{DoubtEnded, Fleet, FleetDrift};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -11,6 +12,7 @@ use super::{ask, conflict, show, unexpected, wish};
 use crate::api::caller::Caller;
 use crate::api::keys::audit;
 use crate::api::problem::Problem;
+use crate::api::stamp::Stamp;
 use crate::app::App;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -25,29 +27,25 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Nodes and workers by state, capacity that is reachable, used and unknown, and what needs
 /// attention. A doubt means that so many fell silent at once that nothing acts on it.
 #[utoipa::path(get, path = "/api/v1/fleet", tag = "fleet",
-    responses((status = 200, description = "Numbers and alarms", body = serde_json::Value)))]
-async fn fleet(State(app): State<App>) -> Result<Json<Value>, Problem> {
+    responses((status = 200, description = "Numbers and alarms", body = Fleet)))]
+async fn fleet(State(app): State<App>) -> Result<Json<Fleet>, Problem> {
+    let stamp = Stamp::now(&app);
     match ask(&app, FleetQuestion::Summary).await? {
-        FleetReply::Summary(summary) => {
-            let mut shown = show::summary(&summary);
-            shown["as_of"] = app.clock.now().rfc3339().into();
-            Ok(Json(shown))
-        }
+        FleetReply::Summary(summary) => Ok(Json(show::summary(stamp, &summary))),
         _ => Err(unexpected("the summary of the fleet")),
     }
 }
 
 /// Where nodes say other than what is believed
 #[utoipa::path(get, path = "/api/v1/fleet/drift", tag = "fleet",
-    responses((status = 200, description = "Lasting differences, with names", body = serde_json::Value)))]
-async fn drift(State(app): State<App>) -> Result<Json<Value>, Problem> {
+    responses((status = 200, description = "Lasting differences, with names", body = FleetDrift)))]
+async fn drift(State(app): State<App>) -> Result<Json<FleetDrift>, Problem> {
     match ask(&app, FleetQuestion::Drift).await? {
-        FleetReply::Drift(drifts) => {
-            let drifts: Vec<Value> = drifts.iter().map(show::drift).collect();
-            Ok(Json(
-                json!({"as_of": app.clock.now().rfc3339(), "count": drifts.len(), "drift": drifts}),
-            ))
-        }
+        FleetReply::Drift(drifts) => Ok(Json(FleetDrift {
+            as_of: At(app.clock.now()),
+            count: drifts.len() as u64,
+            drift: drifts.iter().map(show::drift).collect(),
+        })),
         _ => Err(unexpected("a question about drift")),
     }
 }
@@ -56,8 +54,8 @@ async fn drift(State(app): State<App>) -> Result<Json<Value>, Problem> {
 ///
 /// From then on what is silent is acted on again.
 #[utoipa::path(post, path = "/api/v1/fleet/doubt/end", tag = "fleet",
-    responses((status = 200, description = "It is over, or there was none", body = serde_json::Value)))]
-async fn end_doubt(State(app): State<App>, caller: Caller) -> Result<Json<Value>, Problem> {
+    responses((status = 200, description = "It is over, or there was none", body = DoubtEnded)))]
+async fn end_doubt(State(app): State<App>, caller: Caller) -> Result<Json<DoubtEnded>, Problem> {
     let by = caller.principal.clone();
     let ended = match wish(&app, |waiter| FleetEvent::DoubtEnded { waiter, by }).await? {
         FleetReply::Taken | FleetReply::Summary(_) => true,
@@ -76,5 +74,5 @@ async fn end_doubt(State(app): State<App>, caller: Caller) -> Result<Json<Value>
         )
     })
     .await?;
-    Ok(Json(json!({"ended": ended})))
+    Ok(Json(DoubtEnded { ended }))
 }

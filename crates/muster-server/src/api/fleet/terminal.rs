@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue};
 use muster_engine::fleet::WorkerRow;
 use muster_wire::Category;
+use muster_wire::api::At;
 use muster_wire::fleet::{NodeKind, WorkerIo, WorkerState};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -146,7 +147,7 @@ fn place(found: &Found) -> Result<(muster_wire::NodeId, Arc<str>), Problem> {
             "{} has ended: there is no terminal any more",
             row.name
         ));
-        let exit = row.exit.as_ref().map_or(Value::Null, show::exit);
+        let exit = row.exit.as_ref().map(show::exit);
         return Err(problem.details(json!({"exit": exit})));
     }
     let name = match found {
@@ -195,7 +196,7 @@ async fn output(
         let text = output.clone().unwrap_or_default();
         let whole = json!({
             "worker": row.id, "source": "exit", "text": output,
-            "at": show::time(row.exit.as_ref().and_then(|exit| exit.at)),
+            "at": row.exit.as_ref().and_then(|exit| exit.at).map(At),
         });
         return Ok(in_form(&headers, text, whole));
     };

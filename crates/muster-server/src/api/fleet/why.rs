@@ -6,6 +6,7 @@ use super::nodes;
 use super::show;
 use super::workers::{self, Found};
 use crate::api::problem::Problem;
+use crate::api::stamp::Stamp;
 use crate::app::App;
 
 /// Lines of history that are shown as evidence.
@@ -34,7 +35,7 @@ async fn node(app: &App, id: &str) -> Result<Value, Problem> {
             store.fleet_history(Some(&wanted), None, None, EVIDENCE_MAX)
         })
         .await?;
-    let shown = show::node_whole(&view);
+    let shown = show::node_whole(Stamp::now(app), &view);
     let next: Vec<Value> = view
         .next
         .iter()
@@ -47,7 +48,7 @@ async fn node(app: &App, id: &str) -> Result<Value, Problem> {
         "verdict": format!("{} is {}: {}", view.row.name, view.state, view.evidence),
         "rule": "a node is online while what it is told is acknowledged; silence makes it suspect, then unreachable, and kills no worker",
         "next": next,
-        "evidence": shown["facts"],
+        "evidence": shown.facts,
         "node": shown,
         "history": history.iter().map(show::history).collect::<Vec<_>>(),
     }))
@@ -62,13 +63,13 @@ async fn worker(app: &App, id: &str) -> Result<Value, Problem> {
             store.fleet_history(None, Some(&wanted), None, EVIDENCE_MAX)
         })
         .await?;
-    let shown = found.json();
+    let shown = found.shown();
     let row = found.row();
     let state = match &found {
         Found::Held(view) => view.state,
         Found::Past(row) => row.state,
     };
-    let evidence = shown["evidence"].as_str().unwrap_or_default().to_owned();
+    let evidence = &shown.evidence;
     Ok(json!({
         "id": row.id,
         "kind": "worker",

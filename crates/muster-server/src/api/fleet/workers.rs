@@ -5,10 +5,11 @@ use axum::extract::State;
 use muster_engine::fleet::effect::WorkerView;
 use muster_engine::fleet::{FleetQuestion, FleetReply};
 use muster_store::{Page, WorkerFilter};
+use muster_wire::api::fleet::{FleetHistory, FleetWorker, FleetWorkerWhole, FleetWorkers};
 use muster_wire::fleet::WorkerState;
 use muster_wire::{NodeId, Timestamp, WorkerId};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -17,6 +18,7 @@ use super::{ask, conflict, no_worker, short, show, unexpected};
 use crate::api::body::{PathText, Query};
 use crate::api::paging;
 use crate::api::problem::Problem;
+use crate::api::stamp::Stamp;
 use crate::app::App;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -47,8 +49,12 @@ struct Filter {
            ("name" = Option<String>, Query), ("ended" = Option<bool>, Query),
            ("q" = Option<String>, Query, description = "Beginning or end of an id"),
            ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query)),
-    responses((status = 200, description = "A page", body = serde_json::Value)))]
-async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Result<Json<Value>, Problem> {
+    responses((status = 200, description = "A page", body = FleetWorkers)))]
+async fn list(
+    State(app): State<App>,
+    Query(asked): Query<Filter>,
+) -> Result<Json<FleetWorkers>, Problem> {
+    let stamp = Stamp::now(&app);
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
     let states = words(asked.state.as_deref(), "state", WorkerState::from_word)?;
     let node = match asked.node.as_deref().filter(|node| !node.is_empty()) {
@@ -78,14 +84,13 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Result<Jso
     rows.truncate(limit);
     let next = rows.last().filter(|_| more);
     let next = next.map(|row| paging::cursor(row.key.0, &row.key.1));
-    let rows: Vec<Value> = rows.into_iter().map(|row| row.json).collect();
-    let mut answer = json!({
-        "as_of": app.clock.now().rfc3339(), "count": rows.len(), "workers": rows,
-    });
-    if let Some(next) = next {
-        answer["next_cursor"] = next.into();
-    }
-    Ok(Json(answer))
+    Ok(Json(FleetWorkers {
+        as_of: stamp.as_of,
+        position: stamp.position,
+        count: rows.len() as u64,
+        workers: rows.into_iter().map(|row| row.shown).collect(),
+        next_cursor: next,
+    }))
 }
 
 struct Wants {
@@ -100,7 +105,7 @@ struct Wants {
 /// A worker of a list with what it is sorted by.
 struct Line {
     key: (Timestamp, String),
-    json: Value,
+    shown: FleetWorker,
 }
 
 impl Wants {
@@ -142,7 +147,7 @@ async fn living(app: &App, wants: &Wants, page: &Page) -> Result<Vec<Line>, Prob
         .iter()
         .map(|view| Line {
             key: (view.row.created_at, view.row.id.to_string()),
-            json: show::worker(view),
+            shown: show::worker(view),
         })
         .collect())
 }
@@ -169,7 +174,7 @@ async fn ended(app: &App, wants: &Wants, page: Page) -> Result<Vec<Line>, Proble
         .iter()
         .map(|row| Line {
             key: (row.created_at, row.id.to_string()),
-            json: show::past(row),
+            shown: show::past(row),
         })
         .collect())
 }
@@ -197,7 +202,7 @@ impl Found {
         }
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn shown(&self) -> FleetWorker {
         match self {
             Found::Held(view) => show::worker(view),
             Found::Past(row) => show::past(row),
@@ -238,10 +243,18 @@ pub(super) async fn find(app: &App, worker: &str) -> Result<Found, Problem> {
 /// One worker
 #[utoipa::path(get, path = "/api/v1/fleet/workers/{worker}", tag = "fleet",
     params(("worker" = String, Path, description = "Id, or the name of a living one")),
-    responses((status = 200, description = "The worker", body = serde_json::Value),
+    responses((status = 200, description = "The worker", body = FleetWorkerWhole),
               (status = 404, description = "No such worker")))]
-async fn one(State(app): State<App>, PathText(worker): PathText) -> Result<Json<Value>, Problem> {
-    Ok(Json(find(&app, &worker).await?.json()))
+async fn one(
+    State(app): State<App>,
+    PathText(worker): PathText,
+) -> Result<Json<FleetWorkerWhole>, Problem> {
+    let stamp = Stamp::now(&app);
+    Ok(Json(FleetWorkerWhole {
+        as_of: stamp.as_of,
+        position: stamp.position,
+        worker: find(&app, &worker).await?.shown(),
+    }))
 }
 
 /// The history of a worker, newest first
@@ -249,13 +262,13 @@ async fn one(State(app): State<App>, PathText(worker): PathText) -> Result<Json<
     params(("worker" = String, Path, description = "Id, or the name of a living one"),
            ("before" = Option<u64>, Query, description = "The next_before of the page before"),
            ("limit" = Option<usize>, Query)),
-    responses((status = 200, description = "A page", body = serde_json::Value),
+    responses((status = 200, description = "A page", body = FleetHistory),
               (status = 404, description = "No such worker")))]
 async fn history(
     State(app): State<App>,
     PathText(worker): PathText,
     Query(asked): Query<Before>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<FleetHistory>, Problem> {
     let id = find(&app, &worker).await?.id().clone();
     page_of_history(&app, None, Some(id), asked).await
 }
