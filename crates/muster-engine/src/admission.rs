@@ -439,7 +439,7 @@ impl Engine {
             &submission.function,
             &submission.body_hash,
         );
-        self.count_refusal(now, submission.lane, refusal.category(), what, out);
+        self.count_refusal(now, submission, refusal.category(), what, out);
         self.uncount(submission);
         out.replies
             .push((submission.waiter, Reply::Refused(refusal.clone())));

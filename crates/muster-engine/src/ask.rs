@@ -97,9 +97,23 @@ impl Engine {
             starts_per_minute: agent.queue.rate(now),
             starts_in_ms: agent.queue.starts_in_ms(agent.queue.len(), now),
             held: agent.held || self.hold.is_some(),
+            held_itself: agent.held,
+            hold: self.hold.clone(),
+            can_start: agent.can_start(now, self.liveness(&agent.id)),
+            absorbed_until: self.absorbed_until(agent),
             tags: agent.tags.clone(),
             instances: agent.instances.iter().map(|i| i.facts.clone()).collect(),
         }
+    }
+
+    /// When the first of those that wait for an agent to come back is given up.
+    fn absorbed_until(&self, agent: &Agent) -> Option<Timestamp> {
+        let waiting = agent.absorbed.iter();
+        let until = waiting.filter_map(|(_, id)| match self.executions.get(id)?.phase {
+            Phase::Absorbed { until } => Some(until),
+            _ => None,
+        });
+        until.min()
     }
 
     fn why(&self, now: Timestamp, id: &ExecutionId) -> Option<Why> {

@@ -572,6 +572,8 @@ pub enum Count {
     Refused {
         /// On which lane.
         lane: Lane,
+        /// Whom it was for.
+        agent: AgentId,
         /// Why.
         category: Category,
     },
@@ -650,6 +652,14 @@ pub struct AgentState {
     pub starts_in_ms: Option<u64>,
     /// Nothing is dispatched to it.
     pub held: bool,
+    /// It is held itself, whatever holds everything.
+    pub held_itself: bool,
+    /// Why nothing is dispatched at all.
+    pub hold: Option<Arc<str>>,
+    /// Some instance could take a call now.
+    pub can_start: bool,
+    /// When the first that waits for it to come back is given up.
+    pub absorbed_until: Option<Timestamp>,
     /// Its tags that need an approval.
     pub tags: AgentTags,
     /// Its instances.

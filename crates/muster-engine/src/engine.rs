@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::approvals::Approvals;
 use crate::circuits::Circuit;
 use crate::effect::{Count, Effects, ExecutionView, Notice, Reply, Write};
-use crate::event::{AttemptKey, Event, InstanceKey, Waiter};
+use crate::event::{AttemptKey, Event, InstanceKey, Submission, Waiter};
 use crate::execution::{Execution, Phase};
 use crate::fleet::Fleet;
 use crate::joins::Unheard;
@@ -312,14 +312,17 @@ impl Engine {
     pub(crate) fn count_refusal(
         &mut self,
         now: Timestamp,
-        lane: muster_wire::Lane,
+        submission: &Submission,
         category: Category,
         what: u64,
         out: &mut Effects,
     ) {
         if !self.recent.repeats_refusal(now, what) {
-            out.notices
-                .push(Notice::Count(Count::Refused { lane, category }));
+            out.notices.push(Notice::Count(Count::Refused {
+                lane: submission.lane,
+                agent: submission.agent.clone(),
+                category,
+            }));
         }
     }
 

@@ -11,6 +11,7 @@ pub mod change;
 mod check;
 pub mod error;
 mod fleet;
+pub mod glance;
 pub mod glob;
 pub mod lease;
 pub mod memory;
@@ -33,6 +34,7 @@ use muster_wire::{AgentId, ExecutionId, NodeId, RunId, Status, Timestamp, Worker
 
 pub use annex::Annex;
 pub use error::{StoreError, StoreResult};
+pub use glance::{AgentCount, Glance, Glanced, HeldCount, HeldKind, QueueCount};
 pub use lease::{Lease, LeaseId};
 pub use memory::{Fault, Faults, MemoryStore};
 pub use outbox::Outbox;
@@ -288,6 +290,33 @@ pub trait Store: Outbox + Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be read.
     fn open_counts(&self) -> StoreResult<Vec<(Status, u64)>>;
+
+    /// The whole at a glance, over one state of the store.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn glance(&self, ask: &Glance) -> StoreResult<Glanced>;
+
+    /// How many executions of each agent, or of one, ended since a moment.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn ended_by_agent(
+        &self,
+        since: Timestamp,
+        only: Option<&AgentId>,
+    ) -> StoreResult<Vec<AgentCount>>;
+
+    /// Events about an agent's instances before a moment, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn events_of_instances(
+        &self,
+        agent: &AgentId,
+        until: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<EventRow>>;
 
     /// Workers, newest first, without their specs: ended ones too, as long as they are kept.
     ///

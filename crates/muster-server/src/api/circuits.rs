@@ -1,15 +1,16 @@
 //! Circuits of LLM endpoints: which are open, and when they are checked next.
 
+use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use muster_engine::effect::CircuitState;
 use muster_engine::event::Question;
 use muster_engine::{Event, Reply};
+use muster_wire::api::At;
+use muster_wire::api::circuits::{Circuit, CircuitWord, Circuits};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::problem::{Answer, Problem};
-use super::write::Writer;
+use super::problem::Problem;
 use crate::app::App;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -19,15 +20,14 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// The circuit of every LLM endpoint in the configuration.
 #[utoipa::path(
     get, path = "/api/v1/llm-circuits", tag = "health",
-    responses((status = 200, description = "One entry for each endpoint", body = serde_json::Value))
+    responses((status = 200, description = "One entry for each endpoint", body = Circuits))
 )]
-async fn all(State(app): State<App>) -> Answer {
+async fn all(State(app): State<App>) -> Result<Json<Circuits>, Problem> {
     let circuits = ask(&app).await?;
-    let mut writer = Writer::object();
-    writer
-        .flag("enabled", app.config.llm_health.enabled)
-        .list("circuits", &circuits, shown);
-    Ok(writer.answer(StatusCode::OK))
+    Ok(Json(Circuits {
+        enabled: app.config.llm_health.enabled,
+        circuits: circuits.iter().map(shown).collect(),
+    }))
 }
 
 /// The state of all circuits.
@@ -49,19 +49,16 @@ pub(crate) async fn ask(app: &App) -> Result<Vec<CircuitState>, Problem> {
     }
 }
 
-fn shown(out: Vec<u8>, circuit: &CircuitState) -> Vec<u8> {
-    let mut writer = Writer::object_in(out);
-    writer
-        .text("endpoint", &circuit.endpoint)
-        .text("state", circuit.state)
-        .number("failures", circuit.failures.into())
-        .time_if("opened_at", circuit.opened_at)
-        .time_if("next_check_at", circuit.next_check);
-    if let Some((at, error)) = &circuit.last {
-        writer
-            .time_if("checked_at", Some(*at))
-            .flag("healthy", error.is_none())
-            .text_if("error", error.as_deref());
+fn shown(circuit: &CircuitState) -> Circuit {
+    let last = circuit.last.as_ref();
+    Circuit {
+        endpoint: circuit.endpoint.to_string(),
+        state: CircuitWord::from_word(circuit.state).unwrap_or(CircuitWord::Closed),
+        failures: circuit.failures,
+        opened_at: circuit.opened_at.map(At),
+        next_check_at: circuit.next_check.map(At),
+        checked_at: last.map(|(at, _)| At(*at)),
+        healthy: last.map(|(_, error)| error.is_none()),
+        error: last.and_then(|(_, error)| error.as_deref().map(str::to_owned)),
     }
-    writer.end()
 }

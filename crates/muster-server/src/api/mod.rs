@@ -6,6 +6,7 @@ pub mod caller;
 pub mod problem;
 
 mod agent_waits;
+mod agents;
 mod approvals;
 mod audit;
 mod backup;
@@ -80,6 +81,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(runs::routes())
         .merge(why::routes())
         .merge(nodes::routes())
+        .merge(agents::routes())
         .merge(workflow::routes())
         .merge(queues::routes())
         .merge(fleet::routes())

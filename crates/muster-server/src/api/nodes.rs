@@ -1,4 +1,5 @@
-//! Agents as the AgentField wire calls them, nodes: registration, beats, goodbye, lists.
+//! Agents as the AgentField wire calls them, nodes: registration, beats, goodbye. How they are
+//! shown is in `agents/`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,26 +11,25 @@ use axum::response::Response;
 use bytes::Bytes;
 use muster_engine::event::InstanceKey;
 use muster_engine::event::Registration;
-use muster_engine::liveness::{InstanceState, Verdict};
 use muster_engine::row::Payload;
 use muster_engine::{Event, Reply};
+use muster_wire::api::agents::{BeatNoted, GoodbyeNoted, Registered};
 use muster_wire::{AgentId, Category, InstanceId};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{self, PathText, Query, RawBody};
+use super::body::{self, PathText, RawBody};
 use super::caller::Caller;
 use super::problem::{Answer, Problem};
 use super::registration;
 use super::write::{Writer, answer};
 use crate::app::App;
-use crate::directory::{AgentEntry, BeatTaken, liveness_of};
-use crate::fleet::routes::Route;
+use crate::directory::BeatTaken;
 use crate::fleet::tunnel;
 
 /// The SDK's word for an agent that waits for its tags to be approved.
-const PENDING: &str = "pending_approval";
+pub(super) const PENDING: &str = "pending_approval";
 /// The largest registration.
 const REGISTRATION_MAX: usize = 8 * 1024 * 1024;
 /// The largest beat or goodbye.
@@ -40,10 +40,9 @@ const DRAIN_MAX: Duration = Duration::from_secs(24 * 3600);
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(register))
-        .routes(routes!(register_alias, list))
+        .routes(routes!(register_alias, super::agents::list))
         .routes(routes!(beat))
         .routes(routes!(shutdown))
-        .routes(routes!(one))
 }
 
 /// Registers an instance of an agent.
@@ -51,7 +50,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     post, path = "/api/v1/nodes/register", tag = "agents",
     request_body(content = serde_json::Value, description = "The agent's registration"),
     responses(
-        (status = 201, description = "Registered", body = serde_json::Value),
+        (status = 201, description = "Registered", body = Registered),
         (status = 400, description = "Malformed, or an address the plane never dials"),
         (status = 409, description = "The id belongs to another principal"),
     )
@@ -64,7 +63,7 @@ async fn register(State(app): State<App>, caller: Caller, request: Request) -> A
 #[utoipa::path(
     post, path = "/api/v1/nodes", tag = "agents",
     request_body(content = serde_json::Value, description = "The agent's registration"),
-    responses((status = 201, description = "Registered", body = serde_json::Value))
+    responses((status = 201, description = "Registered", body = Registered))
 )]
 async fn register_alias(State(app): State<App>, caller: Caller, request: Request) -> Answer {
     take_registration(app, caller, request).await
@@ -162,7 +161,7 @@ struct Beat<'a> {
     params(("agent" = String, Path, description = "The agent")),
     request_body(content = serde_json::Value, description = "{instance_id?, status?, …}"),
     responses(
-        (status = 200, description = "Noted", body = serde_json::Value),
+        (status = 200, description = "Noted", body = BeatNoted),
         (status = 404, description = "No such agent or instance: register"),
     )
 )]
@@ -208,7 +207,7 @@ struct Goodbye {
     params(("agent" = String, Path, description = "The agent")),
     request_body(content = serde_json::Value, description = "{reason?, timeout_seconds?, instance_id?}"),
     responses(
-        (status = 202, description = "Noted", body = serde_json::Value),
+        (status = 202, description = "Noted", body = GoodbyeNoted),
         (status = 404, description = "No such agent"),
     )
 )]
@@ -270,201 +269,7 @@ async fn shutdown(
     }
 }
 
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Listed {
-    limit: Option<usize>,
-    cursor: Option<String>,
-    status: Option<String>,
-}
-
-/// Every agent, by id.
-#[utoipa::path(
-    get, path = "/api/v1/nodes", tag = "agents",
-    params(
-        ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query),
-        ("status" = Option<String>, Query, description = "active, unknown, degraded, restarting, unreachable_callback or down"),
-    ),
-    responses((status = 200, description = "A page", body = serde_json::Value))
-)]
-async fn list(State(app): State<App>, Query(asked): Query<Listed>) -> Answer {
-    let limit = asked.limit.unwrap_or(100).clamp(1, 1000);
-    let after = asked.cursor.unwrap_or_default();
-    let now = app.clock.now();
-    let limits = app.limits.clone();
-    let mut agents = app.directory.agents();
-    agents.retain(|agent| agent.id.as_str() > after.as_str());
-    agents.sort_by(|a, b| a.id.cmp(&b.id));
-    let wanted = asked.status.filter(|status| !status.is_empty());
-    let mut found: Vec<(Arc<AgentEntry>, Option<Verdict>)> = agents
-        .into_iter()
-        .map(|agent| {
-            let verdict = agent.verdict(now, &limits);
-            (agent, verdict)
-        })
-        .filter(|(_, verdict)| {
-            wanted
-                .as_deref()
-                .is_none_or(|word| word == word_of(verdict))
-        })
-        .take(limit + 1)
-        .collect();
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = more
-        .then(|| found.last().map(|(agent, _)| agent.id.as_str().to_owned()))
-        .flatten();
-    let mut writer = Writer::object();
-    writer
-        .list("nodes", &found, |out, (agent, verdict)| {
-            let mut writer = Writer::object_in(out);
-            summary(&mut writer, agent, verdict);
-            writer.end()
-        })
-        .number("count", i64::try_from(found.len()).unwrap_or(i64::MAX))
-        .text_if("next_cursor", next.as_deref());
-    Ok(writer.answer(StatusCode::OK))
-}
-
-/// One agent with its instances and its registration as it came.
-#[utoipa::path(
-    get, path = "/api/v1/nodes/{agent}", tag = "agents",
-    params(("agent" = String, Path, description = "The agent")),
-    responses(
-        (status = 200, description = "The agent", body = serde_json::Value),
-        (status = 404, description = "No such agent"),
-    )
-)]
-async fn one(State(app): State<App>, PathText(agent): PathText) -> Answer {
-    let id = AgentId::parse(&agent).map_err(|e| Problem::validation(format!("agent id: {e}")))?;
-    let entry = app
-        .directory
-        .agent(id.as_str())
-        .ok_or_else(|| unknown(&agent))?;
-    let stored = app
-        .blocking(move |stores| stores.decisions.agents(Some(&id)))
-        .await?;
-    Ok(shown(
-        &app,
-        &entry,
-        stored.first().map(|stored| &stored.row),
-    ))
-}
-
-fn shown(app: &App, entry: &AgentEntry, row: Option<&muster_engine::row::AgentRow>) -> Response {
-    let now = app.clock.now();
-    let limits = app.limits.clone();
-    let mut writer = Writer::object();
-    summary(&mut writer, entry, &entry.verdict(now, &limits));
-    writer.list("instances", entry.instances().iter(), |out, instance| {
-        let mut writer = Writer::object_in(out);
-        writer.text("instance_id", instance.id.as_str());
-        if let Some(facts) = instance.facts_now() {
-            let verdict = facts.verdict(now, liveness_of(&limits, &entry.id));
-            writer
-                .text("base_url", &facts.base_url)
-                .text("version", &facts.version)
-                .text("state", verdict.state.word())
-                .text("evidence", &verdict.evidence)
-                .time_if("registered_at", Some(facts.registered_at))
-                .time_if("renewed_at", Some(facts.renewed_at))
-                .time_if("last_beat", facts.beat_at)
-                .time_if("goodbye_at", facts.goodbye_at)
-                .text_if(
-                    "worker",
-                    facts
-                        .worker
-                        .as_deref()
-                        .filter(|worker| app.fleet.routes.of(worker) != Route::Unknown),
-                )
-                .number("in_flight", facts.in_flight.into());
-        }
-        writer.end()
-    });
-    if let Some(row) = row {
-        writer
-            .flag("held", row.held)
-            .time_if("created_at", Some(row.created_at))
-            .time_if("registered_at", Some(row.registered_at))
-            .raw("registration", &row.registration.0);
-    }
-    writer.answer(StatusCode::OK)
-}
-
-fn summary(writer: &mut Writer, agent: &AgentEntry, verdict: &Option<Verdict>) {
-    let state = verdict.as_ref().map(|verdict| verdict.state);
-    let newest = agent
-        .instances()
-        .last()
-        .and_then(|instance| instance.facts_now());
-    let functions = agent.functions();
-    let unapproved = agent.unapproved();
-    writer
-        .text("id", agent.id.as_str())
-        .text("node_id", agent.id.as_str())
-        .text("state", word_of(verdict))
-        .text_if(
-            "evidence",
-            verdict.as_ref().map(|verdict| verdict.evidence.as_str()),
-        )
-        .text(
-            "lifecycle_status",
-            if unapproved.is_empty() {
-                lifecycle(state)
-            } else {
-                PENDING
-            },
-        )
-        .text("health_status", health(state))
-        .number(
-            "instance_count",
-            i64::try_from(agent.instances().len()).unwrap_or(i64::MAX),
-        );
-    if let Some(facts) = newest {
-        writer
-            .text("base_url", &facts.base_url)
-            .text("version", &facts.version)
-            .time_if("last_heartbeat", facts.beat_at);
-    }
-    if !unapproved.is_empty() {
-        writer.value("pending_tags", &*unapproved);
-    }
-    writer.list("functions", functions.iter(), |out, function| {
-        let mut writer = Writer::object_in(out);
-        writer
-            .text("id", function.name.as_str())
-            .text("type", function.kind.word())
-            .flag("idempotent", function.idempotent);
-        writer.end()
-    });
-}
-
-fn word_of(verdict: &Option<Verdict>) -> &'static str {
-    verdict
-        .as_ref()
-        .map_or("down", |verdict| verdict.state.word())
-}
-
-/// The SDK's word for a lifecycle.
-fn lifecycle(state: Option<InstanceState>) -> &'static str {
-    match state {
-        Some(InstanceState::Active) => "ready",
-        Some(InstanceState::Unknown | InstanceState::Restarting) => "starting",
-        Some(InstanceState::Degraded | InstanceState::UnreachableCallback) => "degraded",
-        Some(InstanceState::Down) | None => "offline",
-    }
-}
-
-fn health(state: Option<InstanceState>) -> &'static str {
-    match state {
-        Some(InstanceState::Active) => "active",
-        Some(InstanceState::Unknown | InstanceState::Restarting) => "unknown",
-        Some(InstanceState::Degraded | InstanceState::UnreachableCallback) => "degraded",
-        Some(InstanceState::Down) | None => "inactive",
-    }
-}
-
-fn unknown(agent: &str) -> Problem {
+pub(super) fn unknown(agent: &str) -> Problem {
     let agent: String = agent.chars().take(128).collect();
     Problem::not_found(format!("node not found: there is no agent {agent:?}"))
 }

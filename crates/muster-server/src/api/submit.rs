@@ -159,6 +159,7 @@ fn refused(app: &App, submission: &Submission, refusal: Refusal) -> Problem {
     let category: Category = refusal.category();
     app.meters.count(&muster_engine::effect::Count::Refused {
         lane: submission.lane,
+        agent: submission.agent.clone(),
         category,
     });
     refusal.into()

@@ -1,11 +1,11 @@
 //! Tags of agents that need an approval: what is pending, and the decision. Deciding changes who
 //! may be called and always needs an admin's key.
 
+use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use muster_engine::row::AgentTags;
 use muster_engine::{Event, Reply};
+use muster_wire::api::agents::{AgentTags as Shown, TagRequests};
 use muster_wire::{AgentId, Category};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -15,8 +15,7 @@ use super::body::{self, PathText, RawBody};
 use super::caller::Caller;
 use super::keys::audit;
 use super::pauses::conflict;
-use super::problem::{Answer, Problem};
-use super::write::Writer;
+use super::problem::Problem;
 use crate::app::App;
 
 /// Tags that are decided about at once.
@@ -34,9 +33,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// Agents that ask for tags which need an approval.
 #[utoipa::path(
     get, path = "/api/v1/tags", tag = "tags",
-    responses((status = 200, description = "One entry for each agent that ever asked", body = serde_json::Value))
+    responses((status = 200, description = "One entry for each agent that ever asked", body = TagRequests))
 )]
-async fn list(State(app): State<App>) -> Answer {
+async fn list(State(app): State<App>) -> Result<Json<TagRequests>, Problem> {
     let stored = app.blocking(|stores| stores.decisions.agents(None)).await?;
     let mut asking: Vec<(AgentId, AgentTags)> = stored
         .into_iter()
@@ -44,15 +43,10 @@ async fn list(State(app): State<App>) -> Answer {
         .filter(|(_, tags)| *tags != AgentTags::default())
         .collect();
     asking.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut writer = Writer::object();
-    writer
-        .list("agents", &asking, |out, (id, tags)| {
-            let mut writer = Writer::object_in(out);
-            members(&mut writer, id, tags);
-            writer.end()
-        })
-        .value("need_approval", &app.config.admission.tags_need_approval);
-    Ok(writer.answer(StatusCode::OK))
+    Ok(Json(TagRequests {
+        agents: asking.iter().map(|(id, tags)| shown(id, tags)).collect(),
+        need_approval: app.config.admission.tags_need_approval.clone(),
+    }))
 }
 
 /// Approves tags of an agent; without a list, all that are pending.
@@ -61,7 +55,7 @@ async fn list(State(app): State<App>) -> Answer {
     params(("agent" = String, Path, description = "The agent")),
     request_body(content = serde_json::Value, description = "{tags?}"),
     responses(
-        (status = 200, description = "Its tags as they now are", body = serde_json::Value),
+        (status = 200, description = "Its tags as they now are", body = Shown),
         (status = 403, description = "The key is no admin's"),
         (status = 404, description = "No such agent"),
     )
@@ -71,7 +65,7 @@ async fn approve(
     caller: Caller,
     PathText(agent): PathText,
     RawBody(body): RawBody,
-) -> Answer {
+) -> Result<Json<Shown>, Problem> {
     decide(&app, &caller, &agent, &body, true).await
 }
 
@@ -82,7 +76,7 @@ async fn approve(
     params(("agent" = String, Path, description = "The agent")),
     request_body(content = serde_json::Value, description = "{tags?}"),
     responses(
-        (status = 200, description = "Its tags as they now are", body = serde_json::Value),
+        (status = 200, description = "Its tags as they now are", body = Shown),
         (status = 403, description = "The key is no admin's"),
         (status = 404, description = "No such agent"),
     )
@@ -92,7 +86,7 @@ async fn reject(
     caller: Caller,
     PathText(agent): PathText,
     RawBody(body): RawBody,
-) -> Answer {
+) -> Result<Json<Shown>, Problem> {
     decide(&app, &caller, &agent, &body, false).await
 }
 
@@ -103,7 +97,13 @@ struct Which {
     tags: Vec<Box<str>>,
 }
 
-async fn decide(app: &App, caller: &Caller, agent: &str, body: &[u8], yes: bool) -> Answer {
+async fn decide(
+    app: &App,
+    caller: &Caller,
+    agent: &str,
+    body: &[u8],
+    yes: bool,
+) -> Result<Json<Shown>, Problem> {
     let id = AgentId::parse(agent).map_err(|e| Problem::validation(format!("agent id: {e}")))?;
     let Which { tags } = if body.trim_ascii().is_empty() {
         Which::default()
@@ -153,20 +153,16 @@ async fn decide(app: &App, caller: &Caller, agent: &str, body: &[u8], yes: bool)
     let (at, by, object) = (app.clock.now(), caller.principal.clone(), id.to_string());
     app.blocking(move |stores| audit(stores, at, &by, action, &object, detail))
         .await?;
-    Ok(answered(&id, &tags))
+    Ok(Json(shown(&id, &tags)))
 }
 
-fn answered(id: &AgentId, tags: &AgentTags) -> Response {
-    let mut writer = Writer::object();
-    members(&mut writer, id, tags);
-    writer.answer(StatusCode::OK)
-}
-
-fn members(writer: &mut Writer, id: &AgentId, tags: &AgentTags) {
-    writer
-        .text("agent", id.as_str())
-        .flag("callable", tags.unapproved().is_empty())
-        .value("pending", &tags.pending)
-        .value("approved", &tags.approved)
-        .value("rejected", &tags.rejected);
+fn shown(id: &AgentId, tags: &AgentTags) -> Shown {
+    let texts = |tags: &[Box<str>]| tags.iter().map(ToString::to_string).collect();
+    Shown {
+        agent: id.to_string(),
+        callable: tags.unapproved().is_empty(),
+        pending: texts(&tags.pending),
+        approved: texts(&tags.approved),
+        rejected: texts(&tags.rejected),
+    }
 }

@@ -267,7 +267,7 @@ async fn agent(app: &App, entry: &AgentEntry) -> Result<Vec<u8>, Problem> {
                 "an agent is as good as its best instance"
             },
         )
-        .raw("queue", &queues::state(Vec::new(), &state))
+        .value("queue", &queues::line(&state))
         .list("evidence", entry.instances().iter(), |out, instance| {
             let mut writer = Writer::object_in(out);
             writer.text("instance_id", instance.id.as_str());

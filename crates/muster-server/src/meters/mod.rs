@@ -3,6 +3,7 @@
 
 pub mod names;
 pub mod process;
+mod refusals;
 pub(crate) mod sampled;
 mod text;
 
@@ -15,6 +16,7 @@ use metrics_exporter_prometheus::{
 };
 use muster_engine::effect::Count;
 use muster_wire::{Category, Lane, Origin, Status};
+use refusals::Refusals;
 
 pub use text::Text;
 
@@ -57,6 +59,8 @@ pub struct Meters {
     told: [Counter; 3],
     readers: [Gauge; 2],
     gaps: [Counter; 2],
+    /// Refused calls of the last hour, by agent.
+    pub(crate) refusals: Refusals,
 }
 
 impl std::fmt::Debug for Meters {
@@ -178,6 +182,7 @@ impl Meters {
                 recorder.register_gauge(&key, &METADATA)
             }),
             gaps: streams.map(|stream| counter(names::GAPS, vec![label("stream", stream.word())])),
+            refusals: Refusals::default(),
             handle: recorder.handle(),
             recorder,
             origin,
@@ -188,7 +193,12 @@ impl Meters {
     pub fn count(&self, count: &Count) {
         match count {
             Count::Started { lane } => self.started[*lane as usize].increment(1),
-            Count::Refused { lane, category } => {
+            Count::Refused {
+                lane,
+                agent,
+                category,
+            } => {
+                self.refusals.count(agent);
                 let at = *lane as usize * CATEGORIES + category_index(Some(category));
                 self.refused[at]
                     .get_or_init(|| {
@@ -382,10 +392,12 @@ mod tests {
             took_us: 10,
         });
         meters.count(&Count::Refused {
+            agent: muster_wire::AgentId::trusted("a"),
             lane: Lane::Sync,
             category: Category::TargetNotFound,
         });
         meters.count(&Count::Refused {
+            agent: muster_wire::AgentId::trusted("a"),
             lane: Lane::Sync,
             category: Category::Other("made up".into()),
         });

@@ -4,6 +4,7 @@
 mod annex;
 mod fault;
 mod fleet;
+mod glance;
 mod outbox;
 mod question;
 mod retire;
@@ -27,9 +28,9 @@ pub use self::fault::{Fault, Faults};
 use self::annex::Beside;
 use self::state::{Large, State};
 use crate::{
-    ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem,
-    Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult,
-    StoreSizes, StoredAgent, Window, WorkerFilter, check,
+    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Glance, Glanced, Lease,
+    LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store, StoreAbout,
+    StoreError, StoreResult, StoreSizes, StoredAgent, Window, WorkerFilter, check,
 };
 
 /// A store that is gone when it is dropped.
@@ -438,6 +439,28 @@ impl Store for MemoryStore {
             }
         }
         Ok(counts)
+    }
+
+    fn glance(&self, ask: &Glance) -> StoreResult<Glanced> {
+        Ok(glance::glance(&self.state.lock(), ask))
+    }
+
+    fn ended_by_agent(
+        &self,
+        since: Timestamp,
+        only: Option<&AgentId>,
+    ) -> StoreResult<Vec<AgentCount>> {
+        Ok(glance::ended_by_agent(&self.state.lock(), since, only))
+    }
+
+    fn events_of_instances(
+        &self,
+        agent: &AgentId,
+        until: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<EventRow>> {
+        let state = self.state.lock();
+        Ok(glance::events_of_instances(&state, agent, until, limit))
     }
 
     fn sizes(&self) -> StoreResult<StoreSizes> {

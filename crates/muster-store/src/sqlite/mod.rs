@@ -12,6 +12,7 @@ mod commit;
 mod connection;
 mod fleet;
 mod fleet_rows;
+mod glance;
 mod key;
 mod known;
 mod kv;

@@ -10,7 +10,7 @@ use muster_wire::{ExecutionKind, FunctionKind, Lane, Origin, Status};
 use super::codes::Code;
 
 /// The format that this build writes, and the newest it reads.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
 /// Steps of the decisions file; each brings the format of its number.
 pub(crate) const DECISIONS: &[&str] = &[
@@ -223,6 +223,17 @@ CREATE TABLE relay (
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 CREATE INDEX relay_time ON relay (kind, updated_at);
+",
+    r"
+-- What ended when, with all that is counted of it.
+CREATE INDEX executions_ended ON executions (ended_at, status, agent, error_category)
+    WHERE ended_at IS NOT NULL;
+CREATE INDEX executions_held ON executions (status, wait_cause, created_at)
+    WHERE status IN (2, 3);
+CREATE INDEX executions_absorbed ON executions (created_at)
+    WHERE status = 1 AND absorb_until IS NOT NULL;
+-- Changes of instances.
+CREATE INDEX events_agent ON events (agent, seq) WHERE execution IS NULL AND instance IS NOT NULL;
 ",
 ];
 

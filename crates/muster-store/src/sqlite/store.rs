@@ -14,11 +14,11 @@ use rusqlite::{Connection, params};
 use super::connection::failed;
 use super::known::{all, first};
 use super::rows::Columns;
-use super::{SqliteStore, fleet, known, question, restore};
+use super::{SqliteStore, fleet, glance, known, question, restore};
 use crate::{
-    ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Lease, LeaseId, Page, QuarantineItem,
-    Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult,
-    StoreSizes, StoredAgent, Window, WorkerFilter,
+    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Glance, Glanced, Lease,
+    LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store, StoreAbout,
+    StoreError, StoreResult, StoreSizes, StoredAgent, Window, WorkerFilter,
 };
 
 impl Store for SqliteStore {
@@ -262,6 +262,29 @@ impl Store for SqliteStore {
                 Ok((from.code()?, from.number()?))
             })
         })
+    }
+
+    fn glance(&self, ask: &Glance) -> StoreResult<Glanced> {
+        self.decision_readers.read(|conn| glance::glance(conn, ask))
+    }
+
+    fn ended_by_agent(
+        &self,
+        since: Timestamp,
+        only: Option<&AgentId>,
+    ) -> StoreResult<Vec<AgentCount>> {
+        self.decision_readers
+            .with(|conn| glance::ended_by_agent(conn, since, only))
+    }
+
+    fn events_of_instances(
+        &self,
+        agent: &AgentId,
+        until: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<EventRow>> {
+        self.decision_readers
+            .with(|conn| glance::events_of_instances(conn, agent, until, limit))
     }
 
     fn sizes(&self) -> StoreResult<StoreSizes> {

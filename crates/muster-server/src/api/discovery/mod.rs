@@ -24,7 +24,7 @@ use super::problem::{Answer, Problem};
 use crate::app::App;
 use crate::directory::AgentEntry;
 pub(crate) use offer::Function;
-use offer::Registration;
+pub(crate) use offer::Registration;
 use select::Selection;
 
 /// Agents of one page when nobody says how many, and at most.

@@ -10,26 +10,26 @@ use utoipa::ToSchema;
 
 /// The parts of a registration that discovery shows.
 #[derive(Debug, Default)]
-pub(super) struct Registration {
+pub(crate) struct Registration {
     /// The agent's own tags.
-    pub(super) tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
     offers: HashMap<(FunctionKind, String), Offer>,
 }
 
 /// What it says of one function.
 #[derive(Debug, Default, Clone, Deserialize)]
-pub(super) struct Offer {
+pub(crate) struct Offer {
     #[serde(default)]
     id: String,
     #[serde(default, deserialize_with = "lenient")]
-    pub(super) description: Option<String>,
+    pub(crate) description: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     tags: Option<Vec<String>>,
     #[serde(default, deserialize_with = "lenient")]
     proposed_tags: Option<Vec<String>>,
-    pub(super) input_schema: Option<Box<RawValue>>,
-    pub(super) output_schema: Option<Box<RawValue>>,
-    pub(super) examples: Option<Box<RawValue>>,
+    pub(crate) input_schema: Option<Box<RawValue>>,
+    pub(crate) output_schema: Option<Box<RawValue>>,
+    pub(crate) examples: Option<Box<RawValue>>,
 }
 
 /// A function as it is shown.
@@ -80,7 +80,7 @@ where
 
 impl Registration {
     /// Reads the body of a registration.
-    pub(super) fn read(body: &[u8]) -> Self {
+    pub(crate) fn read(body: &[u8]) -> Self {
         let body: Body = serde_json::from_slice(body).unwrap_or_default();
         let mut offers = HashMap::new();
         for (kind, list) in [
@@ -98,7 +98,7 @@ impl Registration {
     }
 
     /// What it says of a function.
-    pub(super) fn offer(&self, kind: FunctionKind, name: &str) -> Offer {
+    pub(crate) fn offer(&self, kind: FunctionKind, name: &str) -> Offer {
         self.offers
             .get(&(kind, name.to_owned()))
             .cloned()
@@ -108,7 +108,7 @@ impl Registration {
 
 impl Offer {
     /// Its tags: those it has, and those it proposes.
-    pub(super) fn all_tags(&self) -> Vec<String> {
+    pub(crate) fn all_tags(&self) -> Vec<String> {
         let mut tags = self.tags.clone().unwrap_or_default();
         for tag in self.proposed_tags.iter().flatten() {
             if !tags.contains(tag) {
