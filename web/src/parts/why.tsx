@@ -1,8 +1,192 @@
 // The Why panel: verdict, facts, rule, what happens next, what would change it, what was ruled
 // out. One component for executions, runs, agents, nodes, workers, queues and duties; the plane
 // says it all, this only adds ages.
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect } from "react";
+import { addressOf, send } from "@/api/client";
+import { queries } from "@/api/queries";
+import type { Problem } from "@/api/problem";
+import type { Why, WhyChange, WhyFact, WhyNext } from "@/execution/shapes";
+import { planeNow, useSecond } from "@/live/clock";
+import { type LiveFrame, useLive } from "@/live/stream";
+import { plain } from "@/look/plain";
+import { Link } from "@/router";
+import { type Act, ActButton } from "./act";
+import { Plain } from "./plain";
+import { AsOf, CommandLine, ErrorPanel, Skeleton } from "./says";
+import { StateMark } from "./state-mark";
+import { Age, Unknown, msOf } from "./values";
+
+export type WhyProps = {
+  id: string;
+  /** Needed only for a queue, whose id is its agent's. */
+  kind?: "queue" | "duty" | "instance" | "agent" | "run" | "execution" | "node" | "worker";
+  /** The act that does what a change names (`cancel`, `approve` …), where this page has it. */
+  actOf?(word: string): Act | undefined;
+  /** Shows the event of this number; without it facts are not linked. */
+  openEvent?(seq: number): void;
+};
+
+const keyOf = (id: string, kind?: string) => ["why", id, kind ?? null] as const;
+
+/** The topic whose events can change the answer. */
+function topicOf(id: string, kind: string | undefined): string {
+  if (kind === "queue") return "queues";
+  if (kind === "duty") return "summary";
+  if (kind === "instance") return "agents";
+  return kind === undefined ? "" : `${kind}:${id}`;
+}
+
+/** The evidence, kept fresh: asked again when something happened, or when what was due is. */
+export function useWhy(id: string, kind?: WhyProps["kind"]) {
+  const answer = useQuery<Why, Problem>({
+    queryKey: keyOf(id, kind),
+    queryFn: async ({ signal }) => {
+      const address = addressOf("/api/v1/why/{id}", { path: { id }, query: { kind } });
+      const body = await send(address, { headers: { accept: "application/json" }, signal });
+      return (await body.json()) as Why;
+    },
+    staleTime: 2_000,
+    refetchInterval: 15_000,
+  });
+  const again = useCallback(() => void queries.invalidateQueries({ queryKey: keyOf(id, kind) }), [id, kind]);
+  const topic = topicOf(id, answer.data?.kind ?? kind);
+  useLive(
+    topic ? [topic] : [],
+    useCallback(
+      (frame: LiveFrame) => {
+        if (frame.type === "resync" || frame.type === "changed") again();
+        else if (Object.values(frame.event).includes(id)) again();
+      },
+      [id, again],
+    ),
+  );
+  const due = answer.data?.next.map((next) => msOf(next.at)).filter((at): at is number => at !== null && at > planeNow());
+  const soonest = due && due.length > 0 ? Math.min(...due) : null;
+  useEffect(() => {
+    if (soonest === null) return;
+    const timer = setTimeout(again, Math.min(soonest - planeNow() + 400, 2 ** 30));
+    return () => clearTimeout(timer);
+  }, [soonest, again]);
+  return { ...answer, again };
+}
 
 /** Why a thing is as it is, by its id. */
-export function WhyPanel({ id }: { id: string }) {
-  return <section aria-label={`Why ${id}`} />;
+export function WhyPanel({ id, kind, actOf, openEvent }: WhyProps) {
+  const { data: why, error, again, dataUpdatedAt } = useWhy(id, kind);
+  if (!why) {
+    return error ? <ErrorPanel error={error} what="why" retry={again} /> : <Skeleton rows={6} what={`why ${plain(id)}`} />;
+  }
+  return (
+    <section aria-label={`Why ${plain(why.name || id)}`} className="flex flex-col gap-4 p-3">
+      <p className="flex flex-wrap items-baseline gap-x-2 text-base">
+        <StateMark state={why.state} />
+        <strong className="min-w-0 break-words"><Plain text={why.verdict} /></strong>
+        {error && <AsOf at={dataUpdatedAt} />}
+      </p>
+      <Part name="Evidence">
+        <EvidenceTable facts={why.facts} openEvent={openEvent} />
+      </Part>
+      <Part name="Rule">
+        <p>
+          <Plain text={why.rule.text} />{" "}
+          {why.rule.doc && <code className="whitespace-nowrap text-text-3" title="in the project's documents">{plain(why.rule.doc)}</code>}
+        </p>
+      </Part>
+      {why.next.length > 0 && (
+        <Part name="Next">
+          <ul className="flex flex-col gap-1">
+            {why.next.map((next, index) => <NextLine key={index} next={next} />)}
+          </ul>
+        </Part>
+      )}
+      {why.changes.length > 0 && (
+        <Part name="Would change it">
+          <ul className="flex flex-col gap-2">
+            {why.changes.map((change, index) => <ChangeLine key={index} change={change} actOf={actOf} />)}
+          </ul>
+        </Part>
+      )}
+      {why.ruled_out.length > 0 && (
+        <details>
+          <summary className="cursor-pointer text-text-2">Ruled out · {why.ruled_out.length}</summary>
+          <ul className="mt-1 flex flex-col gap-1 pl-4 text-text-2">
+            {why.ruled_out.map((not, index) => <li key={index}><Plain text={not.text} /></li>)}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}
+
+function Part({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <section aria-label={name}>
+      <h3 className="mb-1 text-xs text-text-3">{name}</h3>
+      {children}
+    </section>
+  );
+}
+
+/** What was seen, oldest first: how long ago, by whom, what. What nobody knows is a row too. */
+export function EvidenceTable({ facts, openEvent }: { facts: readonly WhyFact[]; openEvent?(seq: number): void }) {
+  if (facts.length === 0) return <p className="text-text-2">Nothing was seen of it yet.</p>;
+  return (
+    <table className="w-full border-collapse">
+      <thead className="visually-hidden">
+        <tr><th scope="col">Age</th><th scope="col">Seen by</th><th scope="col">What</th></tr>
+      </thead>
+      <tbody>
+        {facts.map((fact, index) => (
+          <tr key={`${fact.seq ?? "-"} ${index}`} className="align-top">
+            <td className="w-px py-0.5 pr-3 text-right whitespace-nowrap text-text-2">
+              {fact.at === null ? <Unknown reason={fact.unknown ?? "it holds now"} /> : <Age at={fact.at} plain />}
+            </td>
+            <td className="w-px max-w-32 truncate py-0.5 pr-3 text-text-2" title={plain(fact.by)}><Plain text={fact.by} /></td>
+            <td className="py-0.5 break-words">
+              {fact.inferred && <span className="text-wait" title="inferred, not seen">≈ </span>}
+              <Plain text={fact.text} />
+              {fact.value !== undefined && <code className="ml-1 break-all text-text-2"><Plain text={fact.value} /></code>}
+              {fact.unknown !== undefined && <span className="text-text-3">: not known, <Plain text={fact.unknown} /></span>}
+              {fact.seq !== undefined && openEvent && (
+                <button type="button" className="ml-2 text-xs text-accent hover:underline"
+                  onClick={() => openEvent(fact.seq as number)}>event {fact.seq}</button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** What happens by itself, counting down. Past its time it is due, and nobody guesses how it went. */
+function NextLine({ next }: { next: WhyNext }) {
+  useSecond();
+  const at = msOf(next.at);
+  const late = at !== null && planeNow() - at >= 1000;
+  return (
+    <li className="flex gap-3">
+      <span className={`w-24 shrink-0 ${late ? "text-wait" : "text-text-2"}`}>
+        {at === null ? "when it comes" : <Age at={next.at} due />}
+      </span>
+      <span className="min-w-0 break-words"><Plain text={next.text} /></span>
+    </li>
+  );
+}
+
+function ChangeLine({ change, actOf }: { change: WhyChange; actOf?: WhyProps["actOf"] }) {
+  const act = change.act === undefined ? undefined : actOf?.(change.act);
+  const outside = change.act === "open" && /^https?:\/\//i.test(change.command);
+  const other = change.act === "why" ? /^muster why (\S+)$/.exec(change.command)?.[1] : undefined;
+  return (
+    <li className="flex flex-wrap items-center gap-2">
+      <span className="min-w-0 break-words"><Plain text={change.text} /></span>
+      {act && <ActButton act={act} />}
+      {other?.startsWith("exec_") && <Link className="text-accent" to={`/executions/${encodeURIComponent(other)}?tab=why`}>why</Link>}
+      {outside
+        ? <a className="break-all text-accent" href={change.command} target="_blank" rel="noopener noreferrer">{plain(change.command)}</a>
+        : change.command && <CommandLine command={plain(change.command)} />}
+    </li>
+  );
 }
