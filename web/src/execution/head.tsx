@@ -35,7 +35,7 @@ export function PanelHead({ execution, acts, close, alone }: { execution: Execut
       </p>
       {acts.length > 0 && (
         <div className="flex flex-wrap items-center gap-2" role="group" aria-label="Acts">
-          {acts.map((act) => <span key={act.name} data-act={act.name}><ActButton act={act} /></span>)}
+          {acts.map((act) => <ActButton key={act.name} act={act} />)}
         </div>
       )}
     </header>

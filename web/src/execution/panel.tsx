@@ -1,13 +1,13 @@
 // The whole story of one execution: why, input, output, attempts, logs, notes, events, raw. Shown
 // at the right of a run, or as a page of its own on a phone. Knows nothing of the run's views.
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { copyText } from "@/look/copy";
 import { BASE } from "@/router";
 import { type Key, useKeys } from "@/shell/keys";
 import { Panel as Boundary, ErrorPanel, Skeleton } from "@/parts/says";
 import { Tabs } from "@/parts/tabs";
 import { WhyPanel } from "@/parts/why";
-import { executionActs, useActContext } from "./acts";
+import { type NamedAct, executionActs } from "./acts";
 import { AttemptsTab } from "./attempts";
 import { useExecution } from "./data";
 import { PanelHead } from "./head";
@@ -68,16 +68,12 @@ function Missing({ id, error, retry, close }: { id: string; error: unknown; retr
 }
 
 function Shown({ id, tab, setTab, close, go, alone, execution }: ExecutionPanelProps & { execution: ExecutionItem }) {
-  const context = useActContext();
-  const root = useRef<HTMLElement>(null);
   const [event, setEvent] = useState<number>();
   // The best tab is chosen once: a step that ends while somebody reads does not change the tab.
   const [best] = useState(() => bestTab(execution));
   const open = isOpen(execution.state);
   const at = TABS.some((each) => each.id === tab) ? (tab as string) : best;
-  const acts = executionActs(execution, context);
-  const press = (name: string) => root.current?.querySelector<HTMLButtonElement>(`[data-act="${name}"] button`)?.click();
-  const has = (name: string) => acts.some((act) => act.name === name && act.disabled === undefined);
+  const acts = executionActs(execution);
   const parent = execution.parent_execution_id;
   const moves: Key[] = go
     ? [
@@ -90,19 +86,17 @@ function Shown({ id, tab, setTab, close, go, alone, execution }: ExecutionPanelP
   useKeys([
     ...TABS.flatMap((each): Key[] => (each.hint ? [{ key: each.hint, does: each.name.toLowerCase(), run: () => setTab(each.id) }] : [])),
     ...moves,
-    ...(has("approve") ? [{ key: "a", does: "approve", run: () => press("approve") }] : []),
-    ...(has("reject") ? [{ key: "d", does: "refuse", run: () => press("reject") }] : []),
     { key: "c", does: "copy the execution's id", run: () => copyText(id) },
     { key: "y", does: "copy the link", run: () => copyText(window.location.href) },
     ...(close ? [{ key: "Escape", does: "close the panel", run: close }] : []),
   ]);
   return (
-    <section ref={root} aria-label={`Execution ${execution.target}`} className="flex h-full min-h-0 flex-col bg-surface">
+    <section aria-label={`Execution ${execution.target}`} className="flex h-full min-h-0 flex-col bg-surface">
       <PanelHead execution={execution} acts={acts} close={close} alone={alone} />
       <Tabs label="Of the execution" tabs={TABS} open={at} set={setTab}>
         <Boundary key={at} what={at}>
           {at === "why" && (
-            <WhyPanel id={id} kind="execution" actOf={(word) => acts.find((act) => act.name === word)}
+            <WhyPanel id={id} kind="execution" actOf={(word) => actFor(acts, word)}
               openEvent={(seq) => {
                 setEvent(seq);
                 setTab("events");
@@ -119,6 +113,12 @@ function Shown({ id, tab, setTab, close, go, alone, execution }: ExecutionPanelP
       </Tabs>
     </section>
   );
+}
+
+/** The act that `why` names, without its key: the button in the head has that. */
+function actFor(acts: NamedAct[], word: string): NamedAct | undefined {
+  const found = acts.find((act) => act.name === word);
+  return found && { ...found, hint: undefined };
 }
 
 function noAttempts(execution: ExecutionItem, open: boolean): string {

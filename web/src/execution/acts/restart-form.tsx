@@ -62,6 +62,7 @@ export default function RestartForm({ id, root, inputSize, wish, editing }: Rest
   });
   const fault = shown.input === null ? undefined : tokensOf(shown.input).fault;
   const name = `restart-${id}`;
+  const command = commandOf(id, shown, window.location.origin);
   return (
     <div className="flex w-full flex-col gap-3" data-keys="off">
       <Choice legend="What runs again" name={`${name}-scope`} value={shown.scope}
@@ -103,7 +104,7 @@ export default function RestartForm({ id, root, inputSize, wish, editing }: Rest
       <div aria-live="polite" className="border-t border-border pt-2">
         {would.error ? <ErrorPanel error={would.error} /> : would.data ? <Would would={would.data} /> : <p className="text-text-3">Asking what would run again</p>}
       </div>
-      <CommandLine command={commandOf(id, shown, window.location.origin)} />
+      {command !== `muster restart ${id}` && <CommandLine command={command} />}
     </div>
   );
 }
