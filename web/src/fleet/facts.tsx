@@ -29,6 +29,7 @@ function missingOf(what: string, node: NodeWhole): string {
   if (what === "acknowledged" && node.kind === "relay") return NOT_REPORTED;
   if (what === "goodbye") return node.link === null ? "none was said" : "none since it connected";
   if (node.connected_at === null) return "never connected";
+  if (what === "acknowledged") return "nothing was asked of it over this link";
   if (what === "inventory") return "connected, none came yet";
   return "none yet";
 }

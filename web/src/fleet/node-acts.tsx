@@ -20,7 +20,7 @@ export function NodeActs({ node }: { node: NodeWhole }) {
   const gone = wish === "retired" ? "it is retired" : undefined;
 
   const wished = (verb: string, to: NodeVerb, hint: string, said: string, disabled?: string): Act => ({
-    verb, kind: "undo", hint, disabled: gone ?? disabled, command: `muster nodes ${to} ${name}`,
+    verb, kind: "undo", scope: "operate", hint, disabled: gone ?? disabled, command: `muster nodes ${to} ${name}`,
     run: async (key) => {
       await actOnNode(id, to, key);
       refresh();
@@ -33,7 +33,7 @@ export function NodeActs({ node }: { node: NodeWhole }) {
     },
   });
   const wide = (verb: string, to: NodeVerb, said: string, disabled?: string): Act => ({
-    verb, kind: "wide", danger: true, confirm: name, disabled, command: `muster nodes ${to} ${name}`,
+    verb, kind: "wide", scope: "operate", danger: true, confirm: name, disabled, command: `muster nodes ${to} ${name}`,
     consequence: async () => <NodeWould would={await wouldOnNode(id, to)} />,
     run: async (key) => {
       await actOnNode(id, to, key);
@@ -44,9 +44,9 @@ export function NodeActs({ node }: { node: NodeWhole }) {
   return (
     <>
       {wish === "active"
-        ? <ActButton act={wished("Drain", "drain", "D", "no new work; its workers are released one after another")} />
-        : <ActButton act={wished("Activate", "activate", "D", "takes work again")} />}
-      <ActButton act={wished("Cordon", "cordon", "O", "no new work; what runs goes on", wish === "cordoned" ? "it is cordoned" : undefined)} />
+        ? <ActButton act={wished("Drain", "drain", "Shift+D", "no new work; its workers are released one after another")} />
+        : <ActButton act={wished("Activate", "activate", "Shift+D", "takes work again")} />}
+      <ActButton act={wished("Cordon", "cordon", "Shift+O", "no new work; what runs goes on", wish === "cordoned" ? "it is cordoned" : undefined)} />
       <button type="button" className="button" aria-expanded={more} aria-label="More acts" onClick={() => setMore(!more)}>⋯</button>
       {more && (
         <div className="flex w-full flex-wrap items-center gap-2 sm:justify-end">
@@ -54,7 +54,7 @@ export function NodeActs({ node }: { node: NodeWhole }) {
           <ActButton act={wide("Mark lost", "lost", "lost: its workers are, too", node.state === "online" ? "it is online" : node.state === "lost" ? "it is lost" : gone)} />
           <ActButton act={wide("Retire", "retire", "retired: it may not connect any more", gone)} />
           <ActButton act={{
-            verb: "Delete", kind: "wide", danger: true, confirm: name, command: `muster nodes delete ${name}`,
+            verb: "Delete", kind: "wide", scope: "operate", danger: true, confirm: name, command: `muster nodes delete ${name}`,
             consequence: async () => <NodeWould would={await wouldDelete(id)} />,
             run: async (key) => {
               await deleteNode(id, key);
@@ -84,7 +84,7 @@ function Pin({ node }: { node: NodeWhole }) {
         {PINS.map((pin) => <option key={pin}>{pin}</option>)}
       </select>
       <ActButton act={{
-        verb: "Pin", kind: "undo", command: `muster nodes pin ${node.name} ${state}`,
+        verb: "Pin", kind: "undo", scope: "operate", command: `muster nodes pin ${node.name} ${state}`,
         run: async (key) => {
           await pinNode(node.id, PINS.includes(state) ? state : "online", key);
           refresh();
@@ -94,7 +94,7 @@ function Pin({ node }: { node: NodeWhole }) {
       }} />
       {before && (
         <ActButton act={{
-          verb: "Unpin", kind: "undo", command: `muster nodes unpin ${node.name}`,
+          verb: "Unpin", kind: "undo", scope: "operate", command: `muster nodes unpin ${node.name}`,
           run: async (key) => {
             await actOnNode(node.id, "unpin", key);
             refresh();

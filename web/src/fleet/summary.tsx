@@ -61,7 +61,7 @@ export function Doubt({ fleet, refresh }: { fleet: Fleet; refresh(): void }) {
         <b>The plane doubts itself.</b> {fleet.doubt.evidence}. Verdicts are shown, nothing acts on them, since <Age at={fleet.doubt.since} plain />.
       </span>
       <ActButton act={{
-        verb: "End the doubt", kind: "ask", command: "curl -X POST …/api/v1/fleet/doubt/end",
+        verb: "End the doubt", kind: "ask", scope: "operate", command: "curl -X POST …/api/v1/fleet/doubt/end",
         consequence: () => Promise.resolve("What is silent is acted on again: nodes may be lost, and work placed elsewhere."),
         run: async (key) => {
           const { ended } = await endDoubt(key);

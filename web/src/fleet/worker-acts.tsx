@@ -10,7 +10,7 @@ export function WorkerActs({ worker }: { worker: Worker }) {
   const queued = worker.state === "queued";
   return (
     <ActButton act={{
-      verb: queued ? "Take back" : "Release", kind: "ask", danger: true, command: `muster release ${worker.id}`,
+      verb: queued ? "Take back" : "Release", kind: "ask", scope: "operate", danger: true, command: `muster release ${worker.id}`,
       disabled: over ?? (worker.release ? "its end is under way" : undefined),
       consequence: async () => <ReleaseWould would={await wouldRelease(worker.id)} />,
       run: async (key) => {

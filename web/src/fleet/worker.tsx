@@ -65,7 +65,7 @@ export default function WorkerPage({ worker }: { worker: string }) {
           {why && <Panel what="why"><WhyPanel id={known.id} /></Panel>}
           {open && (
             <Panel what="the terminal">
-              <Suspense fallback={<Skeleton rows={12} what="the terminal" />}><Terminal worker={known.id} name={known.name} ended={known.ended_at !== null} /></Suspense>
+              <Suspense fallback={<Skeleton rows={12} what="the terminal" />}><Terminal worker={known.id} name={known.name} /></Suspense>
             </Panel>
           )}
           {!open && <Particulars worker={known} />}

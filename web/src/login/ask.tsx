@@ -9,7 +9,7 @@ import { useSession } from "./session";
 /** A form in place of what was refused. `what` completes "… needs a key". */
 export function AskKey({ what, scope, signedIn }: { what: string; scope?: string; signedIn?(): void }) {
   const session = useSession();
-  const who = session.data?.signed_in ? session.data : undefined;
+  const who = session?.signed_in ? session : undefined;
   return (
     <section aria-label="Sign in" className="flex max-w-xl flex-col gap-3 border-l-2 border-accent bg-surface p-4">
       <p>

@@ -39,9 +39,9 @@ export default function Login() {
       <PageHead crumbs={<h1>Sign in</h1>} />
       <div className="flex max-w-md flex-col gap-4">
         {says && <p role="alert" className="border-l-2 border-fail bg-tint-fail p-3">{says}</p>}
-        {session.data?.signed_in && (
+        {session?.signed_in && (
           <p className="text-text-2">
-            Signed in as <b className="text-text">{session.data.principal}</b> with {session.data.scopes.join(", ")}. Another key takes its place.
+            Signed in as <b className="text-text">{session.principal}</b> with {session.scopes.join(", ")}. Another key takes its place.
           </p>
         )}
         <KeyForm signedIn={() => navigate(to, { replace: true })} />
