@@ -5,7 +5,7 @@ import type { NodeWhole } from "./shapes";
 const node = (changes: Partial<NodeWhole>): NodeWhole => ({
   id: "node_1", name: "edge-1", kind: "muster", state: "online", state_at: "", evidence: "", flapping: false, wish: "active",
   labels: [], max_workers: 8, version: "", host: "vm", worker_names: [], drift: false, heard_at: "2026-01-01T00:00:00Z", next: null,
-  load: 1, workers: 0, free: 8, capabilities: [], epoch: null, principal: "owner", enrolled_at: "", connected_at: "2026-01-01T00:00:00Z",
+  load: 1, workers: 0, free: 8, capabilities: [], epoch: null, principal: "owner", enrolled_at: "", as_of: "", position: "", connected_at: "2026-01-01T00:00:00Z",
   disconnected: null, beat: null, inventory: null, goodbye: null, lost: null, wished: null, link: 1, beat_interval_ms: 5000,
   beats_missed: 0, late_frames: 0, facts: [], ...changes,
 });

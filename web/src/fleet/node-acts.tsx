@@ -70,7 +70,7 @@ export function NodeActs({ node }: { node: NodeWhole }) {
 }
 
 function Pin({ node }: { node: NodeWhole }) {
-  const [state, setState] = useState(node.pin?.state ?? node.state);
+  const [state, setState] = useState<string>(node.pin?.state ?? node.state);
   const before = node.pin?.state;
   const restore = async (key: string) => {
     if (before) await pinNode(node.id, before, key);

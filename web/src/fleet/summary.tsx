@@ -33,7 +33,7 @@ function Share({ fleet }: { fleet: Fleet }) {
   if (reachable === null) {
     return (
       <span className="text-text-2">
-        reachable slots <Unknown reason={fleet.capacity.reachable_reason} last={fleet.capacity.reachable_last && count(fleet.capacity.reachable_last.value)} />
+        reachable slots <Unknown reason={fleet.capacity.reachable_reason ?? undefined} last={fleet.capacity.reachable_last && count(fleet.capacity.reachable_last.value)} />
         {fleet.capacity.reachable_reason && <span className="text-text-3"> {fleet.capacity.reachable_reason}</span>}
       </span>
     );
@@ -44,7 +44,7 @@ function Share({ fleet }: { fleet: Fleet }) {
       {all === null ? <><b className="text-text">{count(reachable)}</b> slots reachable</>
         : unknown === 0 ? <>all <b className="text-text">{count(reachable)}</b> slots reachable</>
         : <><b className="text-text">{percent(reachable, all)}</b> of the slots reachable</>}
-      {used === null ? <>, used <Unknown reason={fleet.capacity.used_reason} last={fleet.capacity.used_last && count(fleet.capacity.used_last.value)} /></> : <>, {count(used)} used</>}
+      {used === null ? <>, used <Unknown reason={fleet.capacity.used_reason ?? undefined} last={fleet.capacity.used_last && count(fleet.capacity.used_last.value)} /></> : <>, {count(used)} used</>}
       {unknown !== null && unknown > 0 && (
         <span className="text-wait">, {count(unknown)} ?{fleet.capacity.unknown_since && <> for <Age at={fleet.capacity.unknown_since} plain /></>}</span>
       )}

@@ -101,7 +101,7 @@ function Particulars({ worker }: { worker: Worker }) {
     ["asked for", target],
     ["labels", worker.labels.join(" ") || "none"],
     ["input and output", worker.io ?? <Unknown key="i" reason="not reported by node" />],
-    ["placed", <><Age key="at" at={worker.created_at} /> by {worker.principal ?? <Unknown reason={worker.principal_reason} />}{worker.adopted && ", its node brought it"}</>],
+    ["placed", <><Age key="at" at={worker.created_at} /> by {worker.principal ?? <Unknown reason={worker.principal_reason ?? undefined} />}{worker.adopted && ", its node brought it"}</>],
   ];
   if (worker.next_start_at) rows.push(["starts again", <Age key="n" at={worker.next_start_at} due />]);
   if (worker.place_by) rows.push(["gives up", <Age key="g" at={worker.place_by} due />]);

@@ -3,13 +3,17 @@ import { type ReactNode, useId, useState } from "react";
 import { Problem } from "@/api/problem";
 import { type Session, saidOfRefusal, signIn } from "./session";
 
-/** Tries it as a key, and then as a code: the plane's refusal says of neither what is wrong. */
-async function tryBoth(given: string): Promise<Session> {
+/** Codes look like `XXXX-XXXX-XXXX`, as `muster keys code` prints them. */
+const CODE = /^[0-9A-Za-z]{4}-?[0-9A-Za-z]{4}-?[0-9A-Za-z]{4}$/;
+
+/** What looks like a code is tried as one, and then as a key: a key may look like anything. */
+async function tried(given: string): Promise<Session> {
+  if (!CODE.test(given)) return signIn({ key: given });
   try {
-    return await signIn({ key: given });
+    return await signIn({ code: given });
   } catch (error) {
     if (!Problem.of(error).needsKey) throw error;
-    return await signIn({ code: given });
+    return await signIn({ key: given });
   }
 }
 
@@ -22,7 +26,7 @@ export function KeyForm({ signedIn, verb = "Sign in", children }: { signedIn(ses
     if (given === "" || state.sending) return;
     setState({ sending: true });
     try {
-      const session = await tryBoth(given);
+      const session = await tried(given);
       setText("");
       setState({});
       signedIn(session);
