@@ -157,7 +157,7 @@ function restarts(execution: ExecutionItem, open: boolean): NamedAct[] {
     const wish = (): RestartWish =>
       draftOf(draft, { scope: "workflow", reuse: "succeeded-before", fork: false, input: null, reason: "", ...first });
     return {
-      name, verb, kind: "ask", dialog: true,
+      name, verb, kind: "ask", dialog: true, keep: "Not now",
       hint: editing ? undefined : "Shift+R",
       command: editing ? undefined : `muster restart ${id}`,
       disabled: execution.kind === "observed" ? "it runs inside its agent's process: restart what called it" : undefined,
@@ -179,7 +179,7 @@ function restarts(execution: ExecutionItem, open: boolean): NamedAct[] {
   };
   return [
     make("restart", "Restart", { fork: open }, false),
-    make("fork", "Fork…", { fork: true, scope: root ? "workflow" : "execution" }, true),
+    make("fork", "Fork", { fork: true, scope: root ? "workflow" : "execution" }, true),
   ];
 }
 
@@ -195,7 +195,7 @@ function decide(execution: Approvable, name: string, verb: string, decision: str
     ...(wish().feedback.trim() ? { feedback: wish().feedback.trim() } : {}),
   });
   return {
-    name, verb, kind: "ask", hint, scope: "operate",
+    name, verb, kind: "ask", hint, scope: "operate", keep: "Not yet",
     primary: decision === "approved",
     danger: decision === "rejected",
     command: decision === "request_changes" ? undefined : `muster ${name} ${id}`,

@@ -144,7 +144,7 @@ function StringValue({ tokens, node, open, long }: { tokens: Tokens; node: Node;
 function Copies({ tokens, node, index }: { tokens: Tokens; node: Node; index: number }) {
   const [path, copyPath] = useCopy();
   const [value, copyValue] = useCopy();
-  const button = "sticky right-2 min-h-5 rounded-sm bg-surface px-1 font-sans text-accent hover:underline";
+  const button = "min-h-5 rounded-sm bg-surface px-1 font-sans text-accent hover:underline disabled:text-text-3 disabled:no-underline";
   return (
     <span className="sticky right-2 ml-auto flex gap-1 pl-4">
       <button type="button" className={button} title={pathOf(tokens, index)} onClick={() => copyPath(pathOf(tokens, index))}>

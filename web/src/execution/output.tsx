@@ -36,11 +36,11 @@ export function OutputTab({ execution }: { execution: ExecutionItem }) {
 
 function noneOf(execution: ExecutionItem, open: boolean): string {
   if (open) {
-    return execution.started_at === undefined ? "Not yet: it was not sent to its agent." : "Not yet: it has not ended.";
+    return execution.started_at === undefined ? "No result yet: it was not sent to its agent." : "No result yet: it has not ended.";
   }
-  if (execution.attempt === 0 && execution.kind !== "observed" && !execution.replay_hit) return "Never: it ended before it was sent.";
+  if (execution.attempt === 0 && execution.kind !== "observed" && !execution.replay_hit) return "No result: it ended before it was sent.";
   if (execution.state === "succeeded") return "It ended well without a value.";
-  return execution.kind === "observed" ? "It was observed, not sent: its agent reported no value." : `None: it ended ${execution.state}.`;
+  return execution.kind === "observed" ? "It was observed, not sent: its agent reported no value." : `No result: it ended as ${execution.state}.`;
 }
 
 /** A short form for the head: `1,204 tokens, $0.0123`. */

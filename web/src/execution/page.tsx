@@ -26,7 +26,7 @@ export default function Page({ id }: { id: string }) {
     <>
       <PageHead crumbs={<><Link to="/runs" className="text-text-2">Runs</Link><span aria-hidden className="text-text-3">/</span><h1>Execution <Id id={id} /></h1></>} />
       {shown ? (
-        <div className="flex max-w-5xl flex-col border border-border" style={{ height: "calc(100dvh - 96px)", minHeight: 320 }}>
+        <div className="flex h-[calc(100dvh-160px)] min-h-80 max-w-5xl flex-col border border-border sm:h-[calc(100dvh-96px)]">
           <ExecutionPanel id={id} tab={tab || undefined} setTab={setTab} alone />
         </div>
       ) : <Skeleton rows={10} what={`execution ${id}`} />}

@@ -1,6 +1,6 @@
 // One payload on screen: as a folding tree, as the text that is stored, or as bytes when it is no
 // text. Shows the beginning of a large one and says so; the rest is a download away.
-import { type ReactNode, useMemo, useRef, useState } from "react";
+import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { bytes as size, count } from "@/look/format";
 import { Plain } from "@/parts/plain";
 import { ErrorPanel, Skeleton } from "@/parts/says";
@@ -11,7 +11,6 @@ import { JsonTree, type TreeHandle } from "./json-tree";
 import { tokensOf } from "./json/tokens";
 import { PART_BYTES, type PayloadKind, SHOWN_BYTES_MAX, WHOLE_BYTES, payloadAddress, textOf, usePayload } from "./payload";
 
-const TEXT_COLUMNS = 120;
 /** How the reader looked at a payload last, in this tab. */
 let lastView: "tree" | "text" = "tree";
 
@@ -112,8 +111,10 @@ export function PayloadView({ id, kind, name, none, settled, fill }: PayloadView
 export const boxOf = (rows: number, fill?: boolean): string => (fill ? "min-h-40 flex-1" : rows > 18 ? "h-96" : "");
 
 function StoredText({ text, label, fill }: { text: string; label: string; fill?: boolean }) {
-  const lines = useMemo(() => linesOf(text, TEXT_COLUMNS), [text]);
+  const [box, columns] = useColumns();
+  const lines = useMemo(() => linesOf(text, columns), [text, columns]);
   return (
+    <div ref={box} className={`flex min-h-0 flex-col ${fill ? "flex-1" : ""}`}>
     <Window label={`${label}, as stored`} rows={rowsOf(lines)} className={`px-3 py-1 font-mono text-xs ${boxOf(rowsOf(lines), fill)}`} height={18}
       row={(row) => (
         <pre className="whitespace-pre">
@@ -121,7 +122,28 @@ function StoredText({ text, label, fill }: { text: string; label: string; fill?:
           <Plain text={rowText(text, lines, row)} lines />
         </pre>
       )} />
+    </div>
   );
+}
+
+/** Width of a character of the monospaced 12 px font, and what is beside the text: padding, mark, scrollbar. */
+const CHARACTER_PX = 7.3;
+const BESIDE_PX = 64;
+
+/** How many characters fit into the box, in steps, so that dragging its edge does not lay out at each pixel. */
+function useColumns(): [React.RefObject<HTMLDivElement | null>, number] {
+  const box = useRef<HTMLDivElement>(null);
+  const [columns, setColumns] = useState(100);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const measure = () => setColumns(Math.max(32, Math.floor((element.clientWidth - BESIDE_PX) / CHARACTER_PX / 4) * 4));
+    measure();
+    const watch = new ResizeObserver(measure);
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, []);
+  return [box, columns];
 }
 
 const ROW_BYTES = 16;

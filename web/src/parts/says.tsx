@@ -10,7 +10,7 @@ export function CommandLine({ command }: { command: string }) {
   const [copied, copy] = useCopy();
   return (
     <span className="inline-flex max-w-full items-center gap-2 rounded-sm border border-border bg-sunken px-2 py-1">
-      <code className="overflow-x-auto whitespace-pre text-text">{command}</code>
+      <code className="overflow-x-auto whitespace-pre text-text" tabIndex={0}>{command}</code>
       <button type="button" className="text-xs text-accent hover:underline" onClick={() => copy(command)} aria-label={`Copy ${command}`}>
         {copied ? "copied" : "copy"}
       </button>
