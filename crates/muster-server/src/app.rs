@@ -52,6 +52,8 @@ impl Deref for App {
 
 /// What [`App`] points to.
 pub struct AppState {
+    /// This start of the plane: another one each time.
+    pub start_id: Arc<str>,
     /// The effective configuration.
     pub config: Arc<Config>,
     /// The store and its annex. Its methods block: use [`AppState::blocking`].

@@ -122,6 +122,7 @@ impl Plane {
         let config = Arc::new(config);
         let fleet = Arc::new(Fleet::default());
         let app = App::new(AppState {
+            start_id: mint("plane").into(),
             auth: Auth::open(&config, &stores)?,
             relay: Registry::open(&*stores.annex, Timestamp::wall_clock())?,
             limits: Arc::new(config.limits()),
@@ -233,7 +234,7 @@ async fn drive(
         clock: app.clock,
         limits: Limits::clone(&app.limits),
         key: crate::secret_key::of_store(&*app.stores.decisions).map_err(StartError::Key)?,
-        owner: mint("plane"),
+        owner: app.start_id.to_string(),
         caution: caution(app),
     };
     let (told, started) = tokio::sync::oneshot::channel();

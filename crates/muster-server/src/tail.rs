@@ -40,6 +40,8 @@ pub(crate) struct Tail {
     page: VecDeque<EventRow>,
     /// A position that is not known to be in the store any more.
     unchecked: bool,
+    /// Found gone, and not told yet.
+    reset: bool,
 }
 
 impl Tail {
@@ -55,6 +57,7 @@ impl Tail {
             behind: false,
             page: VecDeque::new(),
             unchecked: false,
+            reset: false,
         }
     }
 
@@ -68,6 +71,7 @@ impl Tail {
             behind: true,
             page: VecDeque::new(),
             unchecked: true,
+            reset: false,
         }
     }
 
@@ -76,11 +80,40 @@ impl Tail {
         self.after
     }
 
+    /// Looks whether its position is still there; where it is not, the oldest takes its place
+    /// and the next step says so.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) async fn settle(&mut self) -> StoreResult<()> {
+        if !self.unchecked {
+            return Ok(());
+        }
+        let (oldest, last) = self
+            .app
+            .blocking(|stores| {
+                let store = &stores.decisions;
+                Ok::<_, muster_store::StoreError>((store.oldest_event()?, store.last_seq()?))
+            })
+            .await?;
+        let first = oldest.unwrap_or(last + 1);
+        if self.after.saturating_add(1) < first || self.after > last {
+            self.after = first - 1;
+            self.reset = true;
+        }
+        self.unchecked = false;
+        Ok(())
+    }
+
     /// Waits for what comes next. May be dropped and called again: nothing is lost.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub(crate) async fn next(&mut self) -> StoreResult<Step> {
+        self.settle().await?;
+        if std::mem::take(&mut self.reset) {
+            return Ok(Step::Reset(self.after));
+        }
         loop {
             if let Some(row) = self.page.pop_front() {
                 self.after = row.seq;
@@ -123,27 +156,11 @@ impl Tail {
         // Anew before each read: what is committed after it is live, and what was live before
         // it cannot fill the feed meanwhile.
         self.live = self.app.feed.subscribe();
-        let (after, check) = (self.after, self.unchecked);
-        let (oldest, last, rows) = self
+        let after = self.after;
+        let rows = self
             .app
-            .blocking(move |stores| {
-                let store = &stores.decisions;
-                let (oldest, last) = if check {
-                    (store.oldest_event()?, store.last_seq()?)
-                } else {
-                    (None, 0)
-                };
-                Ok::<_, muster_store::StoreError>((oldest, last, store.events(after, PAGE)?))
-            })
+            .blocking(move |stores| stores.decisions.events(after, PAGE))
             .await?;
-        if check {
-            self.unchecked = false;
-            let first = oldest.unwrap_or(last + 1);
-            if after.saturating_add(1) < first || after > last {
-                self.after = first - 1;
-                return Ok(Some(Step::Reset(self.after)));
-            }
-        }
         // Retention went on while it read: the position fell out of the store.
         if let Some(row) = rows.first()
             && row.seq != after + 1

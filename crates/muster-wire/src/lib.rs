@@ -7,6 +7,7 @@ pub mod api;
 pub mod attempt;
 pub mod category;
 pub mod fleet;
+pub mod happening;
 pub mod id;
 pub mod refusal;
 pub mod status;
@@ -14,6 +15,7 @@ pub mod time;
 
 pub use attempt::{AttemptId, AttemptRef, AttemptSecret, SecretHash};
 pub use category::Category;
+pub use happening::EventKind;
 pub use id::{
     AgentId, ExecutionId, FunctionName, InstanceId, NodeId, RunId, Target, WorkerId, mint,
 };

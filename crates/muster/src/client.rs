@@ -382,10 +382,13 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// The next event. Dropping the future loses nothing.
+    /// The next event; signs of life are none. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Outcome<StreamEvent> {
         loop {
             if let Some(event) = self.reader.next() {
+                if event.name.as_deref() == Some("tick") {
+                    continue;
+                }
                 return Ok(event);
             }
             match self.body.next().await {

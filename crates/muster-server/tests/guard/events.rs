@@ -64,8 +64,18 @@ impl Stream {
         self.text.drain(..at);
     }
 
-    /// The next message; `None` at the end of the stream.
+    /// The next message that is no sign of life; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Message> {
+        loop {
+            let message = self.any().await?;
+            if message.name != "tick" {
+                return Some(message);
+            }
+        }
+    }
+
+    /// The next message; `None` at the end of the stream.
+    async fn any(&mut self) -> Option<Message> {
         loop {
             if let Some(end) = self.text.find("\n\n") {
                 let block: String = self.text.drain(..end + 2).collect();
@@ -278,8 +288,11 @@ async fn a_stream_is_kept_alive_and_ends_with_the_plane() {
     let _agent = Agent::start(&world, "sane").await;
     let mut stream = Stream::open(&world, "/api/v1/events?agent=nobody", None).await;
     call(&world).await;
+    let first = stream.any().await.unwrap();
+    let second = stream.any().await.unwrap();
+    assert_eq!([&first.name, &second.name], ["tick", "tick"]);
     // The position moves on over what did not fit, so that a reader resumes from here.
-    stream.until(": still here\nid: ").await;
+    assert_ne!(first.id, second.id);
     let stopping = tokio::spawn(world.plane.stop());
     let end = stream.next().await.unwrap();
     assert_eq!(
@@ -288,6 +301,164 @@ async fn a_stream_is_kept_alive_and_ends_with_the_plane() {
     );
     assert_eq!(stream.next().await, None);
     timeout(wire::DEADLINE, stopping).await.unwrap().unwrap();
+}
+
+/// The first message says where the stream begins, and which start of which plane this is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_message_is_a_tick_from_whose_position_nothing_is_missed() {
+    let (world, other) = (World::start().await, World::start().await);
+    let _agent = Agent::start(&world, "sane").await;
+    let tick = Stream::open(&world, "/api/v1/events", None)
+        .await
+        .any()
+        .await
+        .unwrap();
+    assert_eq!(
+        (tick.name.as_str(), &tick.id),
+        ("tick", &tick.data["position"].as_str().map(str::to_owned))
+    );
+    assert!(tick.data["at"].as_str().unwrap().ends_with('Z'), "{tick:?}");
+    assert_eq!(
+        tick.data["version"],
+        world.get("/api/v1/system").await.json()["version"]
+    );
+    let another = Stream::open(&other, "/api/v1/events", None)
+        .await
+        .any()
+        .await
+        .unwrap();
+    assert!(tick.data["started"].as_str().unwrap().len() > 8);
+    assert_ne!(tick.data["started"], another.data["started"]);
+    call(&world).await;
+    let mut again = Stream::open(&world, "/api/v1/events", tick.id.as_deref()).await;
+    assert_eq!(
+        again.kinds(2).await,
+        ["execution.started", "execution.succeeded"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn topics_name_one_thing_or_a_kind_of_things_and_several_are_a_union() {
+    let world = World::start().await;
+    let _agent = Agent::start(&world, "sane").await;
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        let answer = world
+            .as_owner("POST", "/api/v1/execute/sane.echo", &json!({ "input": {} }))
+            .await;
+        runs.push(answer.json()["run_id"].as_str().unwrap().to_owned());
+    }
+    let of = async |topics: &str| {
+        let page = page(&world, &format!("?limit=1000&topics={topics}")).await;
+        page["events"].as_array().unwrap().clone()
+    };
+    let one = of(&format!("run:{}", runs[1])).await;
+    assert_eq!(one.len(), 2);
+    assert!(one.iter().all(|event| event["run_id"] == runs[1].as_str()));
+    let id = one[0]["execution_id"].as_str().unwrap();
+    assert_eq!(of(&format!("execution:{id}")).await, one);
+    let two = of(&format!("run:{},run:{},run:{}", runs[0], runs[2], runs[0])).await;
+    assert_eq!(two.len(), 4);
+    assert_eq!(of("runs").await.len(), 6);
+    let agents = of("agents").await;
+    assert!(!agents.is_empty() && agents.iter().all(|event| event["agent"] == "sane"));
+    assert_eq!(of("agent:sane").await.len(), agents.len() + 6);
+    assert_eq!(of("agents,runs").await.len(), agents.len() + 6);
+    assert!(
+        of("agent:nobody,node:n,worker:w,fleet,summary,queues")
+            .await
+            .is_empty()
+    );
+    let many = vec!["agent:a"; 257].join(",");
+    for bad in [
+        "run:",
+        "run:a%2Fb",
+        "agent:..",
+        "thing:x",
+        "summaries",
+        &many,
+    ] {
+        let answer = world.get(&format!("/api/v1/events?topics={bad}")).await;
+        assert_eq!(
+            (answer.status, answer.category().as_str()),
+            (400, "validation"),
+            "{bad}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_what_is_only_told_as_changed_one_message_a_second_comes_and_the_last_change_is_told() {
+    let world = World::start().await;
+    let _agent = Agent::start(&world, "sane").await;
+    let mut stream = Stream::open(&world, "/api/v1/events?topics=summary,queues", None).await;
+    let began = tokio::time::Instant::now();
+    while began.elapsed() < Duration::from_millis(2_200) {
+        call(&world).await;
+    }
+    let last = page(&world, "?limit=1000").await["next_cursor"].clone();
+    let (mut told, mut ends) = ([Vec::new(), Vec::new()], [false, false]);
+    while ends != [true, true] {
+        let message = stream.next().await.unwrap();
+        assert_eq!(message.name, "changed");
+        assert_eq!(message.id.as_deref(), message.data["position"].as_str());
+        let place = usize::from(message.data["topic"] == "queues");
+        told[place].push(tokio::time::Instant::now());
+        ends[place] = message.data["position"] == last;
+    }
+    let took = began.elapsed().as_millis() as usize;
+    for of_one in &told {
+        assert!(of_one.len() >= 2, "{told:?}");
+        assert!(
+            of_one.len() <= 2 + took / 1_000,
+            "{} in {took} ms",
+            of_one.len()
+        );
+    }
+}
+
+/// Whoever continues with other topics gets every event after its position that fits them, and
+/// is told of changes that it may have missed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_continues_with_other_topics_misses_nothing_and_gets_nothing_twice() {
+    let world = World::start().await;
+    let _agent = Agent::start(&world, "sane").await;
+    let start = page(&world, "?limit=1000").await["next_cursor"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let busy = async {
+        for _ in 0..40 {
+            call(&world).await;
+        }
+    };
+    let reading = async {
+        let topics = ["runs", "summary,execution", "queues,agent:sane,summary"];
+        let (mut position, mut seen, mut turn) = (start.clone(), Vec::new(), 0);
+        while seen.len() < 80 {
+            let path = format!("/api/v1/events?topics={}", topics[turn % topics.len()]);
+            let mut stream = Stream::open(&world, &path, Some(&position)).await;
+            if turn % topics.len() > 0 {
+                assert_eq!(stream.next().await.unwrap().name, "changed");
+            }
+            let mut here = 0;
+            while here < 7 && seen.len() < 80 {
+                let message = stream.any().await.unwrap();
+                if let Some(id) = message.id {
+                    position = id;
+                }
+                if message.name.is_empty() {
+                    seen.push(message.data);
+                    here += 1;
+                }
+            }
+            turn += 1;
+        }
+        seen
+    };
+    let (seen, ()) = tokio::join!(reading, busy);
+    let all = page(&world, &format!("?limit=1000&after={start}")).await;
+    assert_eq!(&seen, all["events"].as_array().unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,6 +10,7 @@
 pub mod agents;
 mod at;
 pub mod circuits;
+pub mod events;
 pub mod fleet;
 pub mod held;
 mod known;
