@@ -74,7 +74,8 @@ pub(crate) fn finish(document: &OpenApi) -> Value {
         for (method, operation) in object(item).iter_mut() {
             operation["operationId"] = operation_id(method, path).into();
             let method = method.to_uppercase().parse().unwrap_or_default();
-            complete(operation, table::look_up(&method, Some(path)).0);
+            let asks = table::asks(&method, path);
+            complete(operation, table::look_up(&method, Some(path)).0, asks);
         }
     }
     document
@@ -97,7 +98,8 @@ fn operation_id(method: &str, path: &str) -> String {
 }
 
 /// Adds to one operation the errors and the scope that its handler did not have to spell out.
-fn complete(operation: &mut Value, need: Need) {
+/// `asks`: what the handler asks for itself.
+fn complete(operation: &mut Value, need: Need, asks: Option<&str>) {
     let responses = object(&mut operation["responses"]);
     for (status, response) in responses.iter_mut() {
         let is_error = status.parse::<u16>().is_ok_and(|status| status >= 400);
@@ -108,15 +110,16 @@ fn complete(operation: &mut Value, need: Need) {
     responses
         .entry("default")
         .or_insert_with(|| json!({ "$ref": "#/components/responses/Problem" }));
-    let scope = match need {
-        Need::Nothing => "No key needed, from anywhere.".to_owned(),
-        need if need.always_needs_a_key() => {
+    let scope = match (need, asks) {
+        (_, Some(asks)) => asks.to_owned(),
+        (Need::Nothing, None) => "No key needed, from anywhere.".to_owned(),
+        (need, None) if need.always_needs_a_key() => {
             format!("Always needs a key, with scope {}.", need.scopes())
         }
-        need => format!("Scope: {}; no key needed on loopback.", need.scopes()),
+        (need, None) => format!("Scope: {}; no key needed on loopback.", need.scopes()),
     };
     operation["security"] = match need {
-        Need::Nothing => json!([]),
+        Need::Nothing if asks.is_none() => json!([]),
         need if need.always_needs_a_key() => json!([{ "key": [] }, { "bearer": [] }]),
         _ => json!([{}, { "key": [] }, { "bearer": [] }]),
     };
@@ -181,6 +184,24 @@ fn object(value: &mut Value) -> &mut Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_route_that_asks_for_itself_is_not_said_to_be_open_to_anybody() {
+        let document = crate::api::document();
+        for (path, method, word) in [
+            ("/api/v1/fleet/workers/{worker}/terminal", "get", "ticket"),
+            ("/api/v1/fleet/enroll", "post", "token"),
+            ("/api/v1/webhooks/approval-response", "post", "signature"),
+        ] {
+            let operation = &document["paths"][path][method];
+            let said = operation["description"].as_str().unwrap().to_lowercase();
+            assert!(
+                said.contains(word) && !said.contains("no key needed, from anywhere"),
+                "{path}: {said}"
+            );
+            assert!(operation["security"][0].is_object(), "{path}");
+        }
+    }
+
     #[test]
     fn the_whole_document_is_generated_and_every_operation_is_described() {
         let document = crate::api::document();

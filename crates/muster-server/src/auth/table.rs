@@ -20,6 +20,8 @@ pub struct Rule {
     pub need: Need,
     /// Which segment of the path, counted from 0, names the agent as which the caller acts.
     pub agent_segment: Option<usize>,
+    /// What the handler asks for itself, where the table asks for nothing.
+    pub asks: Option<&'static str>,
 }
 
 const fn rule(method: &'static str, path: &'static str, need: Need) -> Rule {
@@ -28,6 +30,18 @@ const fn rule(method: &'static str, path: &'static str, need: Need) -> Rule {
         path,
         need,
         agent_segment: None,
+        asks: None,
+    }
+}
+
+/// A route whose handler asks for a proof of its own.
+const fn asking(method: &'static str, path: &'static str, asks: &'static str) -> Rule {
+    Rule {
+        method,
+        path,
+        need: Nothing,
+        agent_segment: None,
+        asks: Some(asks),
     }
 }
 
@@ -38,6 +52,7 @@ const fn as_agent(method: &'static str, path: &'static str, segment: usize) -> R
         path,
         need: Need::Agent,
         agent_segment: Some(segment),
+        asks: None,
     }
 }
 
@@ -86,16 +101,22 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/fleet/enrollments", Admin),
     rule("POST", "/api/v1/fleet/enrollments", Admin),
     rule("POST", "/api/v1/fleet/enrollments/{id}/revoke", Admin),
-    // The enrolment token says who; the handler looks it up.
-    rule("POST", "/api/v1/fleet/enroll", Nothing),
+    asking(
+        "POST",
+        "/api/v1/fleet/enroll",
+        "An enrolment token in the body, also on loopback; no key.",
+    ),
     rule("GET", "/api/v1/fleet/workers", Read),
     rule("POST", "/api/v1/fleet/workers", Operate),
     rule("GET", "/api/v1/fleet/workers/{worker}", Read),
     rule("GET", "/api/v1/fleet/workers/{worker}/history", Read),
     rule("POST", "/api/v1/fleet/workers/{worker}/release", Operate),
     rule("GET", "/api/v1/fleet/workers/{worker}/output", Operate),
-    // A key of a person in a header, or their ticket: the handler asks for one of them.
-    rule("GET", "/api/v1/fleet/workers/{worker}/terminal", Nothing),
+    asking(
+        "GET",
+        "/api/v1/fleet/workers/{worker}/terminal",
+        "Always needs a key with scope `operate` in a header, or a ticket that such a key was given.",
+    ),
     rule(
         "POST",
         "/api/v1/fleet/workers/{worker}/terminal/ticket",
@@ -107,8 +128,11 @@ pub const RULES: &[Rule] = &[
     rule("POST", "/api/v1/unhold", Operate),
     rule("GET", "/api/v1/approvals", Read),
     rule("POST", "/api/v1/executions/{id}/approval-response", Operate),
-    // Its signature says who decides; without a secret the handler asks for a key.
-    rule("POST", "/api/v1/webhooks/approval-response", Nothing),
+    asking(
+        "POST",
+        "/api/v1/webhooks/approval-response",
+        "A signature with `auth.approval_webhook_secret`; where there is none, a key with scope `operate`.",
+    ),
     rule("POST", "/api/v1/executions/{id}/pause", Operate),
     rule("POST", "/api/v1/executions/{id}/resume", Operate),
     rule("POST", "/api/v1/workflows/{run}/pause-tree", Operate),
@@ -286,6 +310,13 @@ pub fn look_up(method: &Method, template: Option<&str>) -> (Need, Option<usize>)
         // A known path with a method it does not take.
         None => (Need::AnyKey, None),
     }
+}
+
+/// What the handler of a route asks for itself.
+pub fn asks(method: &Method, template: &str) -> Option<&'static str> {
+    let rules = rules_of(template)?;
+    let rule = rules.iter().find(|rule| rule.method == method.as_str())?;
+    rule.asks
 }
 
 #[cfg(test)]

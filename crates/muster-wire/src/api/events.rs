@@ -158,7 +158,7 @@ pub struct EndFrame {
 #[serde(untagged)]
 pub enum StreamMessage {
     /// Something happened.
-    Event(EventShown),
+    Event(Box<EventShown>),
     /// A sign of life.
     Tick(TickFrame),
     /// Something to read anew.

@@ -131,7 +131,7 @@ impl Reader {
                         self.changes[place].moved(now);
                     }
                     if self.filter.fits(&row) {
-                        return StreamMessage::Event(shown(&row, self.cursors));
+                        return StreamMessage::Event(Box::new(shown(&row, self.cursors)));
                     }
                 }
                 Ok(Step::Gap(missed)) => {
