@@ -124,7 +124,7 @@ class World:
 
     def make_restarted(self):
         source = self.make("failed")
-        answer = self.http.post(f"/api/v1/executions/{source['execution']}/restart", json={"reason": "try again"})
+        answer = self.http.post(f"/api/v1/executions/{source['execution']}/restart", json={"reason": "try again", "input": {"fail": False}})
         body = answer.json()
         return self.ended({"run": body["run_id"], "execution": body["execution_id"], "source": source["run"]})
 
