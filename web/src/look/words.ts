@@ -31,6 +31,7 @@ const LOOKS: Record<string, { shape: Shape; colour: Colour }> = {
   flapping: look("waves", "wait"), unreachable_callback: look("warning", "wait"),
   drift: look("warning", "wait"), late: look("warning", "wait"),
   approved: look("check", "ok"), rejected: look("slashed", "neutral"), expired: look("clock", "time"),
+  reused: look("reused", "neutral"),
   open: look("half", "wait"), closed: look("check", "ok"), delivered: look("check", "ok"),
 };
 

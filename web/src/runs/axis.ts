@@ -77,8 +77,12 @@ export function workOf(forest: Forest, now: number): Span[] {
   return union(work);
 }
 
-/** From when to when the axis goes. `before` is the bound that is drawn now: it moves only when it is passed. */
-export function boundsOf(forest: Forest, now: number, before: Span | null): Span {
+/**
+ * From when to when the axis goes. While the run goes on it reaches further than now, so that it
+ * grows in steps; `before` is the bound that is drawn now and stays until it is passed. While
+ * nothing is at work it ends now: the stretch at its end is broken, and takes the growth.
+ */
+export function boundsOf(forest: Forest, work: Span[], now: number, before: Span | null): Span {
   let from = Number.POSITIVE_INFINITY;
   let to = Number.NEGATIVE_INFINITY;
   let open = false;
@@ -90,8 +94,11 @@ export function boundsOf(forest: Forest, now: number, before: Span | null): Span
   if (!Number.isFinite(from)) return before ?? [now - 1, now];
   if (!open) return [from, Math.max(to, from + 1)];
   const reached = Math.max(now, to, from + 1);
+  const idle = without([[from, reached]], work).filter(([start, end]) => end - start > (reached - from) * IDLE_FROM);
+  if (idle.at(-1)?.[1] === reached) return [from, reached];
   if (before && before[0] === from && before[1] > reached) return before;
-  return [from, from + Math.max((reached - from) * GROWTH, 1000)];
+  const busy = reached - from - idle.reduce((sum, [start, end]) => sum + (end - start), 0);
+  return [from, reached + Math.max(busy * (GROWTH - 1), 1000)];
 }
 
 /**

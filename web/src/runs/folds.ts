@@ -1,12 +1,11 @@
 // Which rows are drawn of a forest: filters first, then the folds, in the order in which the page
 // promises them. Remembers what it decided, so that live changes move nothing: see `Memory`.
 import { type FoldState, groupKey, stepKey } from "./fold-state";
-import { type Forest, type Step, callersOf, childrenOf, tookOf, troubleOf } from "./forest";
-
-export type Only = "all" | "open" | "failed" | "waiting" | "running" | "succeeded" | "cancelled" | "reused";
+import { type Forest, type Step, callersOf, childrenOf, has, isOpen, tookOf, troubleOf } from "./forest";
 
 export type Filter = {
-  only: Only;
+  /** `all`, `open`, `trouble` (failed or out of time), `absorbed`, `reused`; any other word is a state. */
+  only: string;
   /** Only what took longer, in milliseconds. */
   slower: number | null;
 };
@@ -22,6 +21,8 @@ export type StepRow = {
   hidden: number;
   /** Shown only because something below it matches the filter. */
   way: boolean;
+  /** Its place among the members of its group, from 1; `null` when it is in none. */
+  number: number | null;
 };
 export type GroupRow = {
   kind: "group";
@@ -92,17 +93,35 @@ export function matches(step: Step, filter: Filter, now: number): boolean {
   if (filter.slower !== null && tookOf(step, now) <= filter.slower) return false;
   switch (filter.only) {
     case "all": return true;
-    case "failed": return troubleOf(step) === "failed";
-    case "waiting": return troubleOf(step) === "waiting";
-    case "running": return troubleOf(step) === "running";
-    case "open": return troubleOf(step) === "waiting" || troubleOf(step) === "running";
-    case "reused": return step.replayOf !== null;
+    case "trouble": return troubleOf(step) === "failed";
+    case "open": return isOpen(step);
+    case "absorbed": return step.reason === "awaiting_agent_restart" || step.segments.some(([kind]) => kind === "absorbed");
+    case "reused": return has(step, "replayed");
     default: return step.state === filter.only;
   }
 }
 
 export function folded(input: FoldInput, memory: Memory): Folded {
   return new Folding(input, memory).result();
+}
+
+/** For each row its place among its siblings in sight, and how many those are. */
+export function places(rows: readonly Row[]): { place: number; of: number }[] {
+  const found: { place: number; of: number }[] = rows.map(() => ({ place: 0, of: 0 }));
+  const levels: number[][] = [];
+  const close = (depth: number) => {
+    while (levels.length > depth) {
+      const level = levels.pop() ?? [];
+      for (const [at, index] of level.entries()) found[index] = { place: at + 1, of: level.length };
+    }
+  };
+  for (const [index, row] of rows.entries()) {
+    close(row.depth + 1);
+    while (levels.length <= row.depth) levels.push([]);
+    levels[row.depth]?.push(index);
+  }
+  close(0);
+  return found;
 }
 
 class Folding {
@@ -259,11 +278,11 @@ class Folding {
     loose.add(index);
   }
 
-  private step(index: number, depth: number): void {
+  private step(index: number, depth: number, number: number | null = null): void {
     const below = this.size[index] as number;
     const key = stepKey(index);
     const open = below === 0 ? null : this.decide(key, index, depth);
-    const row: StepRow = { kind: "step", key, index, depth, open, hidden: 0, way: this.keep[index] === 2 };
+    const row: StepRow = { kind: "step", key, index, depth, open, hidden: 0, way: this.keep[index] === 2, number };
     this.rows.push(row);
     this.shown += 1;
     const before = this.shown;
@@ -279,10 +298,10 @@ class Folding {
     this.groups += 1;
     const before = this.shown;
     const closedByReader = this.input.fold.set.get(key) === false || (this.input.fold.base === "closed" && !open);
-    if (open) this.opened(key, members, depth + 1);
+    if (open) this.opened(key, members, depth + 1, loose);
     else if (!closedByReader) {
       // What must stay in sight shows through a closed group.
-      for (const index of members) if (this.onWay.has(index)) this.step(index, depth + 1);
+      for (const [at, index] of members.entries()) if (this.onWay.has(index)) this.step(index, depth + 1, loose + at + 1);
     }
     let total = 0;
     for (const index of members) total += 1 + (this.size[index] as number);
@@ -290,7 +309,7 @@ class Folding {
   }
 
   /** Troubled ones first, then the five slowest, then the rest as they were called, by fifty. */
-  private opened(key: string, members: readonly number[], depth: number): void {
+  private opened(key: string, members: readonly number[], depth: number, loose: number): void {
     const { now } = this.input;
     let order = this.memory.order.get(key);
     if (!order) {
@@ -304,14 +323,14 @@ class Folding {
     }
     const known = new Set(order);
     for (const index of members) if (!known.has(index)) order.push(index);
-    const member = new Set(members);
-    const ordered = order.filter((index) => member.has(index));
+    const place = new Map(members.map((index, at) => [index, loose + at + 1]));
+    const ordered = order.filter((index) => place.has(index));
     const first = ordered.filter((index) => troubleOf(this.forest.steps[index] as Step) !== "none").length;
     const wanted = this.input.fold.more.get(key) ?? Math.min(first, PINNED) + SLOWEST + PAGE;
     let shown = 0;
     for (const [at, index] of ordered.entries()) {
       if (at < wanted || this.onWay.has(index)) {
-        this.step(index, depth);
+        this.step(index, depth, place.get(index));
         shown += 1;
       }
     }

@@ -1,7 +1,158 @@
-// This page is being built.
-import { PageHead, useTitle } from "@/shell/crumbs";
+// One run: is it done, what holds it, where did it break, where did time go. Three views of the same
+// rows, and the story of the selected step beside them. Everything the reader chose is in the address.
+import "./run.css";
+import { Suspense, lazy, useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import { keyOf, queries, useGet } from "@/api/queries";
+import { ExecutionPanel } from "@/execution/panel";
+import { useTitle } from "@/shell/crumbs";
+import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
+import { setQuery } from "@/router";
+import { RunActs } from "./acts";
+import { countsOf } from "./forest";
+import { GroupsView } from "./groups-view";
+import { Crumbs, Summary } from "./head";
+import { ListView } from "./list-view";
+import { Patterns } from "./marks";
+import { type RunModel, neighbour, useRunModel } from "./model";
+import { PanelFrame } from "./panel-frame";
+import type { RunShown } from "./shapes";
+import { type StepsSnapshot, useSteps } from "./steps-store";
+import { TimeView } from "./time-view";
+import { Toolbar } from "./toolbar";
+import { type Size, type ViewName, keepView, setStep, sizeOf, usePhone, useViewState, viewFor } from "./view-state";
 
-export default function Page() {
-  useTitle("runs run");
-  return <PageHead crumbs={<h1>runs run</h1>} />;
+const TreeView = lazy(() => import("./tree-view"));
+const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
+const RUN = "/api/v1/runs/{run}";
+const COARSE = typeof matchMedia === "undefined" ? undefined : matchMedia("(pointer: coarse)");
+const coarse = () => COARSE?.matches ?? false;
+const onCoarse = (listener: () => void) => {
+  COARSE?.addEventListener("change", listener);
+  return () => COARSE?.removeEventListener("change", listener);
+};
+
+export default function RunPage({ run = "" }: { run?: string }) {
+  const head = useGet(RUN, { path: { run } } as never, { keep: true });
+  const shown = head.data as RunShown | undefined;
+  const moved = useThrottled(useCallback(() => void queries.invalidateQueries({ queryKey: keyOf(RUN, { path: { run } }) }), [run]), 500);
+  const steps = useSteps(run, moved);
+  const phone = usePhone();
+  const state = steps.state ?? shown?.state ?? shown?.status ?? null;
+  useTitle(shown?.name ?? shown?.root?.target ?? run, state);
+  if (head.error?.notFound) {
+    return (
+      <>
+        <Crumbs run={run} shown={undefined} acts={null} />
+        <EmptyState>There is no run with this id. Either it never was, or retention has removed it: ended runs are kept for 30 days unless the configuration says otherwise. <CommandLine command="muster runs" /></EmptyState>
+      </>
+    );
+  }
+  return (
+    <div className="flex min-h-0 flex-col">
+      <Patterns />
+      <Crumbs run={run} shown={shown} acts={shown && <RunActs run={shown} phone={phone} />} />
+      {shown && state ? (
+        <Summary shown={shown} state={state} counts={steps.complete && !steps.tooMany ? countsOf(steps.forest) : new Map(Object.entries(shown.counts))} />
+      ) : head.error ? <ErrorPanel error={head.error} what="the run" retry={() => void head.refetch()} /> : <Skeleton rows={1} what="the run" />}
+      {steps.error && (steps.asOf !== null ? <AsOf at={steps.asOf} /> : <ErrorPanel error={steps.error} what="its steps" retry={steps.again} />)}
+      {steps.tooMany ? <Panel what="the groups"><GroupsView run={run} total={steps.total ?? 0} phone={phone} /></Panel>
+        : steps.asOf === null ? !steps.error && <Skeleton rows={10} what="its steps" />
+          : steps.forest.steps.length === 0 ? <EmptyState>No step yet: the run was accepted and nothing of it was dispatched.</EmptyState>
+            : <Steps run={run} steps={steps} phone={phone} open={state !== null && !ENDED.has(state)} />}
+    </div>
+  );
+}
+
+function Steps({ run, steps, phone, open }: { run: string; steps: StepsSnapshot; phone: boolean; open: boolean }) {
+  const state = useViewState();
+  const model = useRunModel(run, steps, state);
+  const [tidied, setTidied] = useState(0);
+  const size = useSize(run, steps, model, phone);
+  const view: ViewName = state.view ?? viewFor(size);
+  const setView = (next: ViewName) => {
+    keepView(size, next);
+    setQuery({ view: next });
+  };
+  const tidy = () => {
+    if (view === "tree") setTidied((before) => before + 1);
+    else model.anew();
+  };
+  const rowHeight = useSyncExternalStore(onCoarse, coarse) ? 44 : 28;
+  const grid = { ...model, label: "Steps", height: rowHeight };
+  return (
+    <>
+      <Toolbar model={model} state={state} view={view} setView={setView} total={steps.total} phone={phone} tidy={tidy} open={open} />
+      {!steps.complete && <p className="text-xs text-text-3" role="status">reading the steps: {steps.forest.steps.length} of {steps.total}</p>}
+      <Fill>
+        {model.rows.length === 0 ? (
+          <EmptyState>0 of {steps.total} steps match. <button type="button" className="text-accent" onClick={() => setQuery({ only: null, slower: null })}>Clear the filter</button></EmptyState>
+        ) : (
+          <Panel key={view} what={`the ${view}`}>
+            {view === "time" && <TimeView {...grid} open_={open} zoom={state.zoom} idle={state.idle} critical={model.critical} showPath={state.path} />}
+            {view === "list" && <ListView {...grid} phone={phone} />}
+            {view === "tree" && (
+              <Suspense fallback={<Skeleton what="the graph" />}>
+                <TreeView model={model} showPath={state.path} tidied={tidied} />
+              </Suspense>
+            )}
+          </Panel>
+        )}
+        {state.step !== null && <Selected id={state.step} tab={state.tab} model={model} phone={phone} />}
+      </Fill>
+    </>
+  );
+}
+
+/** The size class by which the view is chosen: decided once for a run, so that growth changes nothing. */
+function useSize(run: string, steps: StepsSnapshot, model: RunModel, phone: boolean): Size {
+  const kept = useRef<{ run: string; size: Size } | null>(null);
+  if (steps.complete && (kept.current?.run !== run || (kept.current.size === "phone") !== phone)) {
+    kept.current = { run, size: sizeOf(steps.total ?? 0, model.rows.length, phone) };
+  }
+  return kept.current?.run === run ? kept.current.size : sizeOf(steps.total ?? 0, model.rows.length, phone);
+}
+
+function Selected({ id, tab, model, phone }: { id: string; tab: string | undefined; model: RunModel; phone: boolean }) {
+  const close = useCallback(() => setStep(null), []);
+  const { selected, forest, select } = model;
+  const go = (where: "previous" | "next" | "parent" | "child") => {
+    const next = selected === null ? null : neighbour(forest, forest.roots, selected, where);
+    if (next !== null) select(next);
+  };
+  return (
+    <PanelFrame phone={phone}>
+      <Panel what="the execution"><ExecutionPanel id={id} tab={tab} setTab={(next) => setQuery({ tab: next })} close={close} go={go} /></Panel>
+    </PanelFrame>
+  );
+}
+
+/** As high as what the window leaves below it. */
+function Fill({ children }: { children: React.ReactNode }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(200);
+  useLayoutEffect(() => {
+    const measure = () => {
+      if (box.current) setTop(Math.round(box.current.getBoundingClientRect().top + window.scrollY));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(document.body);
+    if (box.current?.parentElement) for (const sibling of box.current.parentElement.children) if (sibling !== box.current) observer.observe(sibling);
+    return () => observer.disconnect();
+  }, []);
+  return <div ref={box} className="flex min-h-[240px]" style={{ height: `calc(100dvh - ${top + 12}px)` }}>{children}</div>;
+}
+
+/** Called at most every so often; the last call is never lost. */
+function useThrottled(act: () => void, every: number): () => void {
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const latest = useRef(act);
+  latest.current = act;
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return useCallback(() => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      latest.current();
+    }, every);
+  }, [every]);
 }

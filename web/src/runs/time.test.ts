@@ -90,16 +90,27 @@ describe("the axis", () => {
 
   it("grows in steps, and stands still between them", () => {
     const forest = forestOf([{ created: 0, ended: null }]);
-    const first = boundsOf(forest, 2000, null);
+    const at = (now: number, before: [number, number] | null) => boundsOf(forest, workOf(forest, now), now, before);
+    const first = at(2000, null);
     expect(first).toEqual([0, 3000]);
-    expect(boundsOf(forest, 2900, first)).toBe(first);
-    expect(boundsOf(forest, 3001, first)).toEqual([0, 4501.5]);
-    expect(boundsOf(forestOf([{ created: 0, ended: 2500 }]), 9000, first)).toEqual([0, 2500]);
+    expect(at(2900, first)).toBe(first);
+    expect(at(3000, first)).toEqual([0, 4500]);
+    expect(boundsOf(forestOf([{ created: 0, ended: 2500 }]), [], 9000, first)).toEqual([0, 2500]);
+  });
+
+  it("ends now while only a person is waited for, and nothing moves meanwhile", () => {
+    const forest = forestOf([{ created: 0, ended: null, state: "waiting", segments: [["running", 0, 100], ["waiting_person", 100, null]] }]);
+    const at = (now: number) => {
+      const work = workOf(forest, now);
+      return axisOf(boundsOf(forest, work, now, null), work, now, new Set());
+    };
+    expect(at(90_000).pieces.map((piece) => piece.broken)).toEqual([false, true]);
+    expect(placeOf(at(90_000), 100)).toBeCloseTo(placeOf(at(900_000), 100), 9);
   });
 
   it.each(Array.from({ length: 10 }, (_, seed) => [seed]))("maps there and back, and never backwards (seed %i)", (seed) => {
     const forest = forestOf(randomSteps(seed, 60).map((step, n) => ({ ...step, created: (step.created ?? 0) + (n > 30 ? 5000 : 0), ended: (step.created ?? 0) + (n > 30 ? 5100 : 100) })));
-    const bounds = boundsOf(forest, 6000, null);
+    const bounds = boundsOf(forest, workOf(forest, 6000), 6000, null);
     const axis = axisOf(bounds, workOf(forest, 6000), 6000, new Set());
     const times = Array.from({ length: 201 }, (_, part) => bounds[0] + ((bounds[1] - bounds[0]) * part) / 200);
     const places = times.map((time) => placeOf(axis, time));

@@ -1,0 +1,97 @@
+// What a run is, in two lines: its state and why, how many steps of each state, where time went,
+// where it comes from. Counts filter the rows below to exactly what they count.
+import { count, duration } from "@/look/format";
+import { plain } from "@/look/plain";
+import { colourOf, lookOf } from "@/look/words";
+import { Glyph, StateMark } from "@/parts/state-mark";
+import { Age, Id, Took } from "@/parts/values";
+import { Link, path, setQuery } from "@/router";
+import { PageHead } from "@/shell/crumbs";
+import type { RunShown } from "./shapes";
+
+const ORDER = ["failed", "timeout", "waiting", "paused", "running", "queued", "cancelled", "succeeded"];
+const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
+
+export function Crumbs({ run, shown, acts }: { run: string; shown: RunShown | undefined; acts: React.ReactNode }) {
+  const lineage = shown?.lineage;
+  return (
+    <PageHead
+      acts={acts}
+      crumbs={
+        <>
+          <Link to="/runs" className="text-text-2">Runs</Link>
+          <span className="text-text-3">/</span>
+          <h1 className="text-lg">{shown ? plain(shown.name ?? shown.root?.target ?? "run") : "run"}</h1>
+          <Id id={run} />
+          {lineage?.restart_of_run && (
+            <span className="text-text-2">
+              restart of <Link to={path("runs", lineage.restart_of_run)} className="text-accent"><Id id={lineage.restart_of_run} plain /></Link>{" "}
+              <Link to={`/compare?a=${encodeURIComponent(lineage.restart_of_run)}&b=${encodeURIComponent(run)}`} className="text-accent">compare</Link>
+            </span>
+          )}
+          {lineage?.restarted_as && (
+            <span className="text-text-2">
+              restarted as <Link to={path("runs", lineage.restarted_as)} className="text-accent"><Id id={lineage.restarted_as} plain /></Link>{" "}
+              <Link to={`/compare?a=${encodeURIComponent(run)}&b=${encodeURIComponent(lineage.restarted_as)}`} className="text-accent">compare</Link>
+            </span>
+          )}
+        </>
+      }
+    />
+  );
+}
+
+/** `state` and `counts` come from the rows below where those are complete, so that both say the same. */
+export function Summary({ shown, state, counts }: { shown: RunShown; state: string; counts: ReadonlyMap<string, number> }) {
+  const open = !ENDED.has(state);
+  const sums = shown.took;
+  const times: [string, number | undefined][] = [["queued", sums?.queued_ms], ["running", sums?.running_ms], ["waiting", sums?.waiting_ms], ["paused", sums?.paused_ms]];
+  const spent = times.filter(([, ms]) => ms !== undefined && ms > 0);
+  return (
+    <div className="flex flex-wrap items-center gap-x-5 gap-y-1">
+      <span className="inline-flex min-w-0 items-center gap-2">
+        <StateMark state={state} evidence={shown.why} />
+        {shown.why && <span className="min-w-0">{plain(shown.why)}</span>}
+        {(shown.open_detached ?? 0) > 0 && <span>{count(shown.open_detached)} detached {shown.open_detached === 1 ? "member" : "members"} open</span>}
+      </span>
+      <span className="text-text-2" title={open ? "since it was accepted" : "from its acceptance to the end of its last member"}>
+        {open ? <Took from={shown.started_at ?? shown.root?.created_at} /> : <Took ms={shown.took_ms} from={shown.started_at ?? shown.root?.created_at} to={shown.ended_at ?? shown.root?.completed_at} />}
+        {open && " so far"}
+        <span className="text-text-3">, started <Age at={shown.started_at ?? shown.root?.created_at} /></span>
+      </span>
+      <Counts counts={counts} />
+      {spent.length > 0 && (
+        <span className="text-text-2" title="sums over all steps, so they may be more than the run took">
+          {spent.map(([word, ms], at) => <span key={word}>{at > 0 && " · "}{word} {duration(ms)}</span>)}
+          {sums?.partial && " (the last steps are left out)"}
+        </span>
+      )}
+      {shown.usage !== undefined && <Usage usage={shown.usage} />}
+    </div>
+  );
+}
+
+function Counts({ counts }: { counts: ReadonlyMap<string, number> }) {
+  const total = [...counts.values()].reduce((sum, many) => sum + many, 0);
+  const states = [...counts].sort(([a], [b]) => (ORDER.indexOf(a) + 1 || 99) - (ORDER.indexOf(b) + 1 || 99));
+  return (
+    <span className="inline-flex flex-wrap items-center gap-3">
+      <button type="button" className="hover:underline" onClick={() => setQuery({ only: null, slower: null })}>{count(total)} {total === 1 ? "step" : "steps"}</button>
+      {states.map(([state, many]) => {
+        const { shape, colour } = lookOf(state);
+        return (
+          <button key={state} type="button" className="inline-flex items-center gap-1 hover:underline" style={{ color: colourOf(colour) }} title={`show the ${count(many)} that are ${state}`} data-count={state} onClick={() => setQuery({ only: state, slower: null })}>
+            {count(many)} <Glyph shape={shape} label={state} />
+          </button>
+        );
+      })}
+    </span>
+  );
+}
+
+function Usage({ usage }: { usage: NonNullable<RunShown["usage"]> }) {
+  const parts: string[] = [];
+  if (typeof usage.total_tokens === "number") parts.push(`${count(usage.total_tokens)} tokens`);
+  if (typeof usage.cost === "string" || typeof usage.cost === "number") parts.push(`${usage.cost} ${usage.currency ?? ""}`.trim());
+  return parts.length > 0 ? <span className="text-text-2" title="as the agents reported it">{parts.join(", ")}</span> : null;
+}

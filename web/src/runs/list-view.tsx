@@ -1,0 +1,84 @@
+// The run as a list: what each step is, why, how long it took. Carries in words everything that the
+// other views draw.
+import { memo } from "react";
+import { useDisplay } from "@/look/display";
+import { duration, rfc3339, time } from "@/look/format";
+import { planeNow, useSecond } from "@/live/clock";
+import { StateMark } from "@/parts/state-mark";
+import { Unknown } from "@/parts/values";
+import { type Forest, type Step, countsOf, has, isOpen, tookOf } from "./forest";
+import { type CellsProps, type GridModel, StepGrid } from "./grid";
+import { Tally } from "./row-cell";
+import { lookWord, whyOf } from "./row-words";
+import { p50 } from "./time-view";
+
+type Shared = { phone: boolean };
+const WIDE: Shared = { phone: false };
+const NARROW: Shared = { phone: true };
+const COLUMNS = "minmax(200px, 3fr) 116px minmax(0, 3fr) 104px 84px 48px";
+const PHONE_COLUMNS = "minmax(0, 1fr) 72px";
+
+export function ListView({ phone, ...props }: GridModel & { label: string; height: number; phone: boolean }) {
+  return (
+    <StepGrid
+      {...props}
+      phone={phone}
+      template={phone ? PHONE_COLUMNS : COLUMNS}
+      headHeight={28}
+      head={phone ? (
+        <><div role="columnheader" className="pb-1 pl-7">Step</div><div role="columnheader" className="pb-1 text-right pr-2">Took</div></>
+      ) : (
+        <>
+          <div role="columnheader" className="pb-1 pl-7">Step</div>
+          <div role="columnheader" className="pb-1">State</div>
+          <div role="columnheader" className="pb-1">Why</div>
+          <div role="columnheader" className="pb-1 pr-2 text-right">Took</div>
+          <div role="columnheader" className="pb-1 pr-2 text-right">Started</div>
+          <div role="columnheader" className="pb-1 pr-2 text-right" title="How often it was sent">Sent</div>
+        </>
+      )}
+      Cells={ListCells}
+      shared={phone ? NARROW : WIDE}
+    />
+  );
+}
+
+function ListCells({ row, step, forest, shared }: CellsProps<Shared>) {
+  if (row.kind === "more") return <div role="gridcell" style={{ gridColumn: "2 / -1" }} />;
+  if (row.kind === "group") return <GroupCells members={row.members} forest={forest} phone={shared.phone} />;
+  return step ? <StepCells step={step} phone={shared.phone} /> : null;
+}
+
+const StepCells = memo(function StepCells({ step, phone }: { step: Step; phone: boolean }) {
+  const why = whyOf(step);
+  const { clock } = useDisplay();
+  if (phone) return <div role="gridcell" className="step-cell text-right">{isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>;
+  return (
+    <>
+      <div role="gridcell" className="step-cell flex items-center"><StateMark state={lookWord(step)} doubtful={has(step, "stoppedKnowing")} /></div>
+      <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why ?? ""}</div>
+      <div role="gridcell" className="step-cell text-right">{has(step, "replayed") ? <Unknown reason="reused: it took no time of its own" /> : isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>
+      <div role="gridcell" className="step-cell text-right" title={rfc3339(step.created)}>{time(step.created, clock, planeNow())}</div>
+      <div role="gridcell" className="step-cell text-right">{step.attempts === 0 ? <Unknown reason={has(step, "observed") ? "not dispatched: the agent reported it" : "not sent"} /> : step.attempts}</div>
+    </>
+  );
+});
+
+function Going({ step }: { step: Step }) {
+  useSecond();
+  return <>{duration(Math.floor(tookOf(step, planeNow()) / 1000) * 1000)}</>;
+}
+
+const GroupCells = memo(function GroupCells({ members, forest, phone }: { members: readonly number[]; forest: Forest; phone: boolean }) {
+  const steps = members.map((index) => forest.steps[index] as Step);
+  const middle = p50(steps);
+  const text = middle === null ? <Unknown reason="none has ended" /> : <span title="the middle of how long they took">p50 {duration(middle)}</span>;
+  if (phone) return <div role="gridcell" className="step-cell text-right">{text}</div>;
+  return (
+    <>
+      <div role="gridcell" className="step-cell" style={{ gridColumn: "2 / 4" }}><Tally counts={countsOf(forest, members)} words /></div>
+      <div role="gridcell" className="step-cell text-right" style={{ gridColumn: "4 / 5" }}>{text}</div>
+      <div role="gridcell" style={{ gridColumn: "5 / -1" }} />
+    </>
+  );
+});

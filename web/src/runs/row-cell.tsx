@@ -1,0 +1,87 @@
+// The first cell of a row, the same in every list: where it is in the tree, its state, its name,
+// and for a group how many of each. Knows nothing of time.
+import { memo } from "react";
+import { colourOf, lookOf } from "@/look/words";
+import { count } from "@/look/format";
+import { plain } from "@/look/plain";
+import { Glyph } from "@/parts/state-mark";
+import { type Forest, type Step, countsOf, has, nameOf } from "./forest";
+import type { Row } from "./folds";
+import { lookWord } from "./row-words";
+
+const ORDER = ["failed", "timeout", "waiting", "paused", "running", "queued", "cancelled", "succeeded"];
+
+/** `19 ✓ 1 ✕ 4 ▶`, failures first. */
+export function Tally({ counts, words }: { counts: ReadonlyMap<string, number>; words?: boolean }) {
+  const states = [...counts].sort(([a], [b]) => (ORDER.indexOf(a) + 1 || 99) - (ORDER.indexOf(b) + 1 || 99));
+  return (
+    <span className="inline-flex items-center gap-2">
+      {states.map(([state, many]) => {
+        const { shape, colour } = lookOf(state);
+        return (
+          <span key={state} className="step-tally" style={{ color: colourOf(colour) }} title={`${count(many)} ${state}`}>
+            {count(many)}
+            <Glyph shape={shape} label={words ? undefined : state} />
+            {words && <span>{state.replaceAll("_", " ")}</span>}
+          </span>
+        );
+      })}
+    </span>
+  );
+}
+
+/** `agent.function`: the agent is quieter. */
+export function FunctionName({ name }: { name: string }) {
+  const dot = name.indexOf(".");
+  return <><span className="text-text-3">{plain(name.slice(0, dot + 1))}</span>{plain(name.slice(dot + 1))}</>;
+}
+
+function Marks({ step }: { step: Step }) {
+  return (
+    <>
+      {step.attempts > 1 && <span className="step-aside" title={`sent ${step.attempts} times`}>{step.attempts}×</span>}
+      {has(step, "detached") && <span className="step-aside" title="does not end with its caller">detached</span>}
+      {has(step, "observed") && <Glyph shape="observed" label="reported by the agent, not dispatched" />}
+      {has(step, "overCap") && <span className="step-aside" title="started over the cap: its caller holds a slot">⤒</span>}
+    </>
+  );
+}
+
+type Props = { row: Row; forest: Forest; step: Step | null; toggle(row: Row): void };
+
+export const TreeCell = memo(function TreeCell({ row, forest, step, toggle }: Props) {
+  const open = row.kind === "more" ? null : row.open;
+  const guides = Array.from({ length: row.depth }, (_, at) => <span key={at} className="step-guide" />);
+  return (
+    <div className="step-tree">
+      {guides}
+      {open === null ? <span className="step-twist" aria-hidden /> : (
+        <button type="button" tabIndex={-1} aria-hidden className="step-twist" onClick={(event) => { event.stopPropagation(); toggle(row); }}>
+          <svg width="10" height="10" viewBox="0 0 10 10" fill="currentColor"><path d={open ? "M1 3h8L5 8z" : "M3 1v8l5-4z"} /></svg>
+        </button>
+      )}
+      {row.kind === "step" && step && <StepName row={row} step={step} forest={forest} />}
+      {row.kind === "group" && (
+        <>
+          <span className="step-name"><FunctionName name={forest.names[row.name] ?? "?"} /></span>
+          <span className="flex-none text-text-2">×{count(row.members.length)}{row.loose > 0 && " more"}</span>
+          <Tally counts={countsOf(forest, row.members)} />
+        </>
+      )}
+      {row.kind === "more" && <span className="text-accent">{count(Math.min(50, row.left))} more of {count(row.left)}</span>}
+    </div>
+  );
+});
+
+function StepName({ row, step, forest }: { row: Extract<Row, { kind: "step" }>; step: Step; forest: Forest }) {
+  const { shape, colour } = lookOf(lookWord(step));
+  return (
+    <>
+      <span className="inline-flex flex-none" style={{ color: colourOf(colour) }}><Glyph shape={shape} label={lookWord(step)} />{has(step, "stoppedKnowing") && "?"}</span>
+      <span className="step-name"><FunctionName name={nameOf(forest, step)} /></span>
+      {row.number !== null && <span className="step-aside">#{row.number}</span>}
+      <Marks step={step} />
+      {row.open === false && row.hidden > 0 && <span className="step-aside" title={`${count(row.hidden)} steps below, folded`}>+{count(row.hidden)}</span>}
+    </>
+  );
+}
