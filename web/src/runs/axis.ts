@@ -20,7 +20,9 @@ type Span = [from: number, to: number];
 /** Kinds in which somebody works, or a slot is waited for: these are never shortened. */
 const AT_WORK = new Set(["queued", "dispatch", "running", "absorbed"]);
 const IDLE_FROM = 0.2;
-const BROKEN = 0.04;
+/** Shares of the width that breaks take: each, and all together at most. */
+const BROKEN = 0.08;
+const BROKEN_ALL = 0.24;
 const GROWTH = 1.5;
 
 /** Joins spans that touch. */
@@ -113,7 +115,8 @@ export function axisOf(bounds: Span, work: Span[], now: number, opened: Readonly
     ([start, end]) => end - start > length * IDLE_FROM && !opened.has(start - from),
   );
   const left = length - idle.reduce((sum, [start, end]) => sum + (end - start), 0);
-  const share = 1 - idle.length * BROKEN;
+  const broken = Math.min(BROKEN, BROKEN_ALL / Math.max(1, idle.length));
+  const share = 1 - idle.length * broken;
   const pieces: Piece[] = [];
   let at = from;
   let place = 0;
@@ -126,7 +129,7 @@ export function axisOf(bounds: Span, work: Span[], now: number, opened: Readonly
   const scale = (until: number) => (left > 0 ? ((until - at) / left) * share : 0);
   for (const [start, end] of idle) {
     add(start, scale(start), false);
-    add(end, BROKEN, true);
+    add(end, broken, true);
   }
   add(to, scale(to), false);
   const last = pieces.at(-1);

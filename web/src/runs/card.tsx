@@ -20,7 +20,7 @@ export function sameData(a: CardData, b: CardData): boolean {
   return a.row.kind === "step" && b.row.kind === "step" && a.row.open === b.row.open && a.row.hidden === b.row.hidden && a.row.way === b.row.way && a.row.number === b.row.number;
 }
 
-const hidden = { opacity: 0, pointerEvents: "none" } as const;
+const hidden = { opacity: 0, pointerEvents: "none", width: 1, height: 1, minWidth: 0, minHeight: 0, border: 0 } as const;
 const small = (state: { transform: [number, number, number] }) => state.transform[2] < 0.5;
 
 const StepCard = memo(function StepCard({ data }: NodeProps<FlowNode<CardData>>) {

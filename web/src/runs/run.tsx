@@ -1,8 +1,8 @@
 // One run: is it done, what holds it, where did it break, where did time go. Three views of the same
 // rows, and the story of the selected step beside them. Everything the reader chose is in the address.
 import "./run.css";
-import { Suspense, lazy, useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
-import { keyOf, queries, useGet } from "@/api/queries";
+import { Suspense, lazy, useCallback, useRef, useState, useSyncExternalStore } from "react";
+import { useGet } from "@/api/queries";
 import { ExecutionPanel } from "@/execution/panel";
 import { useTitle } from "@/shell/crumbs";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
@@ -34,8 +34,7 @@ const onCoarse = (listener: () => void) => {
 export default function RunPage({ run = "" }: { run?: string }) {
   const head = useGet(RUN, { path: { run } } as never, { keep: true });
   const shown = head.data as RunShown | undefined;
-  const moved = useThrottled(useCallback(() => void queries.invalidateQueries({ queryKey: keyOf(RUN, { path: { run } }) }), [run]), 500);
-  const steps = useSteps(run, moved);
+  const steps = useSteps(run);
   const phone = usePhone();
   const state = steps.state ?? shown?.state ?? shown?.status ?? null;
   useTitle(shown?.name ?? shown?.root?.target ?? run, state);
@@ -48,7 +47,7 @@ export default function RunPage({ run = "" }: { run?: string }) {
     );
   }
   return (
-    <div className="flex min-h-0 flex-col">
+    <div className="fills flex min-h-0 flex-1 flex-col">
       <Patterns />
       <Crumbs run={run} shown={shown} acts={shown && <RunActs run={shown} phone={phone} />} />
       {shown && state ? (
@@ -83,7 +82,7 @@ function Steps({ run, steps, phone, open }: { run: string; steps: StepsSnapshot;
     <>
       <Toolbar model={model} state={state} view={view} setView={setView} total={steps.total} phone={phone} tidy={tidy} open={open} />
       {!steps.complete && <p className="text-xs text-text-3" role="status">reading the steps: {steps.forest.steps.length} of {steps.total}</p>}
-      <Fill>
+      <div className="flex min-h-0 flex-1">
         {model.rows.length === 0 ? (
           <EmptyState>0 of {steps.total} steps match. <button type="button" className="text-accent" onClick={() => setQuery({ only: null, slower: null })}>Clear the filter</button></EmptyState>
         ) : (
@@ -98,7 +97,7 @@ function Steps({ run, steps, phone, open }: { run: string; steps: StepsSnapshot;
           </Panel>
         )}
         {state.step !== null && <Selected id={state.step} tab={state.tab} model={model} phone={phone} />}
-      </Fill>
+      </div>
     </>
   );
 }
@@ -124,35 +123,4 @@ function Selected({ id, tab, model, phone }: { id: string; tab: string | undefin
       <Panel what="the execution"><ExecutionPanel id={id} tab={tab} setTab={(next) => setQuery({ tab: next })} close={close} go={go} /></Panel>
     </PanelFrame>
   );
-}
-
-/** As high as what the window leaves below it. */
-function Fill({ children }: { children: React.ReactNode }) {
-  const box = useRef<HTMLDivElement>(null);
-  const [top, setTop] = useState(200);
-  useLayoutEffect(() => {
-    const measure = () => {
-      if (box.current) setTop(Math.round(box.current.getBoundingClientRect().top + window.scrollY));
-    };
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(document.body);
-    if (box.current?.parentElement) for (const sibling of box.current.parentElement.children) if (sibling !== box.current) observer.observe(sibling);
-    return () => observer.disconnect();
-  }, []);
-  return <div ref={box} className="flex min-h-[240px]" style={{ height: `calc(100dvh - ${top + 12}px)` }}>{children}</div>;
-}
-
-/** Called at most every so often; the last call is never lost. */
-function useThrottled(act: () => void, every: number): () => void {
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const latest = useRef(act);
-  latest.current = act;
-  useEffect(() => () => clearTimeout(timer.current), []);
-  return useCallback(() => {
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined;
-      latest.current();
-    }, every);
-  }, [every]);
 }

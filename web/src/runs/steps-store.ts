@@ -4,7 +4,7 @@
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import { get } from "@/api/client";
 import { Problem } from "@/api/problem";
-import { useLive } from "@/live/stream";
+import { type LiveFrame, useLive } from "@/live/stream";
 import { columnsFromPages } from "./adapter";
 import type { StepColumns } from "./columns";
 import { EMPTY, type Forest, patched } from "./forest";
@@ -151,8 +151,8 @@ export class StepsStore {
   }
 }
 
-/** The steps of a run, live while the component is shown. `moved` is told of every event of the run. */
-export function useSteps(run: string, moved?: () => void): StepsSnapshot & { again(): void } {
+/** The steps of a run, live while the component is shown. */
+export function useSteps(run: string): StepsSnapshot & { again(): void } {
   const store = useMemo(() => new StepsStore(run), [run]);
   useEffect(() => {
     void store.load();
@@ -160,11 +160,9 @@ export function useSteps(run: string, moved?: () => void): StepsSnapshot & { aga
   }, [store]);
   useLive(
     run === "" ? [] : [`run:${run}`],
-    useCallback((frame) => {
-      if (frame.type === "changed" || (frame.type === "event" && frame.event.run_id !== run)) return;
-      store.touch();
-      moved?.();
-    }, [store, run, moved]),
+    useCallback((frame: LiveFrame) => {
+      if (frame.type === "resync" || (frame.type === "event" && frame.event.run_id === run)) store.touch();
+    }, [store, run]),
   );
   const snapshot = useSyncExternalStore(store.subscribe, store.now);
   return { ...snapshot, again: store.touch };

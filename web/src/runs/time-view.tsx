@@ -174,10 +174,11 @@ const StepTime = memo(function StepTime({ step, scale, now, path }: { step: Step
 
 /** Behind the bar where there is room, else before it; left out where there is none. */
 function Label({ start, end, width, text, children }: { start: number; end: number; width: number; text: string; children?: React.ReactNode }) {
+  if (start > width || end < 0) return null;
   const wanted = Math.min(360, text.length * 6.5 + (children ? 60 : 0));
-  if (end > width || start > width || end < 0) return null;
-  if (width - end >= Math.min(wanted, 90) || width - end > start) {
-    return width - end < 30 ? null : <span className="step-label" style={{ left: end, maxWidth: width - end - 4 }}>{text}{children}</span>;
+  const right = width - end - 4;
+  if (right >= Math.min(wanted, 160) || right > start) {
+    return right < 30 ? null : <span className="step-label" style={{ left: end, maxWidth: right }}>{text}{children}</span>;
   }
   return <span className="step-label" style={{ right: width - start + 8, maxWidth: start - 12 }}>{text}{children}</span>;
 }
