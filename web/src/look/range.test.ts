@@ -12,6 +12,9 @@ it("an absolute range stands still", () => {
     since: "2026-11-01T00:00:00.000Z", until: "2026-11-02T00:00:00.000Z", absolute: true,
   });
 });
+it("a range without an end goes on", () => {
+  expect(rangeOf("2026-11-01T00:00:00Z..", NOW)).toEqual({ text: "2026-11-01T00:00:00Z..", since: "2026-11-01T00:00:00.000Z", absolute: false });
+});
 it("what cannot be read is the default, never everything", () => {
   for (const wrong of ["", "x", "9..", "2026-11-02..2026-11-01", "5y"]) expect(rangeOf(wrong, NOW).text).toBe("24h");
 });

@@ -1,4 +1,5 @@
-// A range of time as it stands in the address: `15m`, `24h`, `7d`, or `FROM..TO` in RFC 3339. It
+// A range of time as it stands in the address: `15m`, `24h`, `7d`, `FROM..` or
+// `FROM..TO` in RFC 3339. It
 // applies to what ended; what is open is always shown. Pure.
 
 export type Range = {
@@ -15,6 +16,9 @@ export const RANGES = ["15m", "1h", "24h", "7d", "all"] as const;
 export const DEFAULT_RANGE = "24h";
 const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** A time in RFC 3339; what other parsers would guess at is none. */
+const timeOf = (text: string) => (/^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN);
+
 /** Milliseconds of `15m`, or undefined. */
 export function spanOf(text: string): number | undefined {
   const found = /^(\d{1,4})([mhd])$/.exec(text);
@@ -28,8 +32,12 @@ export function spanOf(text: string): number | undefined {
 export function rangeOf(text: string, now: number): Range {
   if (text === "all") return { text, absolute: false };
   const [from, to, more] = text.split("..");
+  if (from && to === "" && more === undefined && !Number.isNaN(timeOf(from))) {
+    // Open at its end: it goes on.
+    return { text, since: new Date(timeOf(from)).toISOString(), absolute: false };
+  }
   if (from && to && more === undefined) {
-    const [start, end] = [Date.parse(from), Date.parse(to)];
+    const [start, end] = [timeOf(from), timeOf(to)];
     if (!Number.isNaN(start) && !Number.isNaN(end) && start < end) {
       return { text, since: new Date(start).toISOString(), until: new Date(end).toISOString(), absolute: true };
     }

@@ -1,7 +1,63 @@
-// This page is being built.
+// Does anything need me? In this order: who needs a person, what is held up, does work end as fast
+// as it starts, what fails, are agents and nodes there. All of it is one answer of the plane.
+import { useLocal } from "@/api/local";
+import type { Overview } from "@/api/shapes";
+import { AsOf, CommandLine, EmptyState, ErrorPanel, Skeleton } from "@/parts/says";
+import { Age, msOf } from "@/parts/values";
 import { PageHead, useTitle } from "@/shell/crumbs";
+import { Failed, Flow, HeldUp, Needs, There } from "./sections";
 
-export default function Page() {
-  useTitle("overview page");
-  return <PageHead crumbs={<h1>overview page</h1>} />;
+export default function OverviewPage() {
+  const { data, error, isPending, dataUpdatedAt, refetch } = useLocal<Overview>("/api/v1/overview", {}, { staleTime: 60_000 });
+  const many = data?.needs_total ?? 0;
+  useTitle(many > 0 ? `${many} need you` : "Overview");
+  const head = (
+    <PageHead crumbs={<><h1 className="font-semibold">Overview</h1>{error && data && <AsOf at={msOf(data.as_of) ?? dataUpdatedAt} why={error.message} />}</>} />
+  );
+  if (!data) {
+    return <>{head}{isPending ? <Skeleton what="the overview" rows={10} /> : <ErrorPanel error={error} what="the overview" retry={() => void refetch()} />}</>;
+  }
+  const never = data.agents.total === 0 && data.flow.open === 0 && many === 0;
+  return (
+    <div className="flex max-w-[1600px] flex-col gap-5">
+      {head}
+      {never ? <Begin /> : many > 0 ? <Needs overview={data} /> : <Calm overview={data} />}
+      {!never && (
+        <>
+          <HeldUp held={data.held} />
+          <Flow flow={data.flow} />
+          <Failed failed={data.failed} />
+          <There overview={data} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** An untroubled plane is one sentence. */
+function Calm({ overview: { flow, as_of } }: { overview: Overview }) {
+  return (
+    <p className="text-lg" data-calm>
+      Nothing needs you. <span className="text-text-2">
+        {flow.open === 0 ? "Nothing is open" : `${flow.open.toLocaleString("en-US")} open`}
+        {flow.oldest_wait_ms !== null && `, oldest wait ${waited(flow.oldest_wait_ms)}`}, checked <Age at={as_of} />.
+      </span>
+    </p>
+  );
+}
+
+const waited = (ms: number) => (ms < 10_000 ? `${(Math.floor(ms / 100) / 10).toFixed(1)} s` : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : `${Math.floor(ms / 60_000)} m`);
+
+function Begin() {
+  return (
+    <EmptyState>
+      <span className="flex flex-col items-start gap-3">
+        <span>No agent has registered yet. Start one beside this plane:</span>
+        <CommandLine command="muster dev -- python main.py" />
+        <span>then call a function of it, and watch it here:</span>
+        <CommandLine command="muster call AGENT.FN --input '{}'" />
+        <span>An agent that runs elsewhere finds this plane by <code>AGENTFIELD_SERVER={location.origin}</code>.</span>
+      </span>
+    </EmptyState>
+  );
 }

@@ -36,7 +36,7 @@ export function TimeRange({ fallback = DEFAULT_RANGE }: { fallback?: string }) {
   const range = rangeOf(text || fallback, planeNow());
   const shown = range.absolute && range.since && range.until
     ? `${time(Date.parse(range.since), clock, planeNow())} – ${time(Date.parse(range.until), clock, planeNow())}`
-    : (NAMES[range.text] ?? range.text);
+    : range.text.endsWith("..") && range.since ? `since ${time(Date.parse(range.since), clock, planeNow())}` : (NAMES[range.text] ?? range.text);
   return (
     <span className="inline-flex items-center gap-2">
       <button ref={button} type="button" className="button" aria-haspopup="dialog" aria-expanded={open}

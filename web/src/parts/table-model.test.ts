@@ -9,6 +9,10 @@ describe("columns", () => {
     expect(at(900)).toBe("state,took");
     expect(at(1200)).toBe("state,took,why");
   });
+  it("are in a card where they say so", () => {
+    const columns = [{ id: "state" }, { id: "steps", from: "sm" as const, card: "line" }, { id: "id", from: "sm" as const }, { id: "x", card: "none" }];
+    expect(visibleColumns(columns, 390, true).map((column) => column.id)).toEqual(["state", "steps"]);
+  });
 });
 
 describe("keys", () => {

@@ -10,7 +10,9 @@ export const CARD_BELOW = 600;
 export const SECOND_PX = 20;
 export const CARD_PX = 56;
 
-export function visibleColumns<C extends { from?: "sm" | "lg" }>(columns: readonly C[], width: number): C[] {
+/** Columns that are shown at a width. A card shows whatever says where in the card it stands. */
+export function visibleColumns<C extends { from?: "sm" | "lg"; card?: string }>(columns: readonly C[], width: number, card = false): C[] {
+  if (card) return columns.filter((column) => column.card !== "none" && (column.card !== undefined || column.from === undefined));
   return columns.filter((column) => column.from === undefined || width >= FROM[column.from]);
 }
 

@@ -54,7 +54,7 @@ export type TableProps<Row> = {
   /** How many match in all, when it is known. */
   total?: number | null;
   /** New rows that wait; pressing the bar (or `n`) shows them. */
-  fresh?: { count: number; show(): void };
+  fresh?: { count: number; show(): void; /** Instead of `12 new`. */ text?: string };
   /** Shown when there are no rows. */
   empty: ReactNode;
   /** Loading, failed and out of date are drawn from it. */
@@ -63,6 +63,8 @@ export type TableProps<Row> = {
   fill?: boolean;
   /** `j k x n` act from anywhere on the page. Off where a page has a second list. Default on. */
   keys?: boolean;
+  /** Where the reader was in it is remembered under this name, for Back. */
+  place?: string;
   /** The active row changed. */
   moved?(row: Row | undefined): void;
   /** More keys of the focused list. */
@@ -86,10 +88,11 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
   const box = useRef<HTMLDivElement>(null);
   const name = useId();
   const [width, setWidth] = useState(0);
-  const [active, setActive] = useState<{ id: string; index: number }>();
+  const { place } = props;
+  const [active, setActive] = useState(() => (place === undefined ? undefined : places.get(place)?.active));
   const row = useRowPx();
   const card = width > 0 && width < CARD_BELOW;
-  const shown = useMemo(() => visibleColumns(columns, width || 1200), [columns, width]);
+  const shown = useMemo(() => visibleColumns(columns, width || 1200, card), [columns, width, card]);
   const indexes = useMemo(() => {
     const map = new Map<string, number>();
     for (const [index, each] of rows.entries()) map.set(idOf(each), index);
@@ -110,6 +113,7 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
     getItemKey: (index) => idOf(rows[index] as Row),
     overscan: 10,
   });
+  usePlace(box, place, active, rows.length > 0);
   // A second line that came or went changes the offsets; the first visible row keeps its place.
   useKeptPlace(box, heights, indexes, virtual);
 
@@ -190,7 +194,7 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
           {ending}
           {props.fresh && props.fresh.count > 0 && (
             <button type="button" className="button new-bar" onClick={props.fresh.show}>
-              ▲ {count(props.fresh.count)} new<KeyHint k="n" />
+              ▲ {props.fresh.text ?? `${count(props.fresh.count)} new`}<KeyHint k="n" />
             </button>
           )}
         </div>
@@ -272,16 +276,16 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
                     {tick}
                     <div className="min-w-0 flex-1">
                       <div className="flex min-w-0 items-center gap-2">
-                        <div className="flex min-w-0 flex-1 items-center gap-2">{cells(each, part("head"))}</div>
+                        <div className="card-head flex min-w-0 flex-1 items-center gap-2">{cells(each, part("head"))}</div>
                         {cells(each, part("side"))}
                       </div>
-                      <div className="flex min-w-0 items-center gap-3 text-text-2">{cells(each, part("line"))}</div>
+                      <div className="card-line flex min-w-0 items-center gap-3 text-text-2">{cells(each, part("line"))}</div>
                     </div>
                   </div>
                 ) : (
                   <div className="list-line" style={{ gridTemplateColumns: template, height: row }}>{tick}{cells(each, shown)}</div>
                 )}
-                {hasSecond(second) && <div className="list-second" role="gridcell" style={checks ? { paddingLeft: 44 } : undefined}>{second}</div>}
+                {hasSecond(second) && <div className="list-second" role="gridcell" data-checks={checks || undefined}>{second}</div>}
               </div>
             );
           })}
@@ -303,6 +307,34 @@ function clickedElsewhere(event: MouseEvent<HTMLElement>): boolean {
   const inner = (event.target as Element).closest(interactive);
   if (event.defaultPrevented || (inner && event.currentTarget.contains(inner))) return true;
   return (window.getSelection()?.toString() ?? "") !== "";
+}
+
+type Active = { id: string; index: number };
+/** Where readers were in lists, newest last. */
+const places = new Map<string, { active: Active | undefined; top: number }>();
+const PLACES_MOST = 20;
+
+/** Remembers the scroll and the active row of a list, and goes back there when it comes again. */
+function usePlace(box: React.RefObject<HTMLDivElement | null>, place: string | undefined, active: Active | undefined, there: boolean): void {
+  const now = useRef(active);
+  now.current = active;
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || place === undefined || !there) return;
+    element.scrollTop = places.get(place)?.top ?? 0;
+    const remember = () => {
+      places.delete(place);
+      places.set(place, { active: now.current, top: element.scrollTop });
+      const oldest = places.keys().next().value;
+      if (places.size > PLACES_MOST && oldest !== undefined) places.delete(oldest);
+    };
+    element.addEventListener("scroll", remember, { passive: true });
+    return () => {
+      element.removeEventListener("scroll", remember);
+      remember();
+    };
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the box stays the same element
+  }, [place, there]);
 }
 
 /** Keeps the first visible row where it is when heights above it, or rows before it, change. */

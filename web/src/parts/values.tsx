@@ -1,7 +1,7 @@
 // Small values, written the same everywhere: ages that tick, durations, ids that copy, numbers,
 // and what is unknown with its reason. Blank never.
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { planeNow, useSecond } from "@/live/clock";
+import { planeNow, useAgeOf } from "@/live/clock";
 import { useDisplay } from "@/look/display";
 import { ago, count, duration, rfc3339, shortId, span, time } from "@/look/format";
 
@@ -25,11 +25,11 @@ export function Unknown({ reason, last }: { reason?: string; last?: ReactNode })
 
 /** How long ago, ticking on the plane's time: `12 s ago`, `now`, `due 2 s ago`. */
 export function Age({ at, plain, due, reason }: { at: At; plain?: boolean; due?: boolean; reason?: string }) {
-  useSecond();
   const { clock } = useDisplay();
   const ms = msOf(at);
+  const now = useAgeOf(ms);
   if (ms === null) return <Unknown reason={reason} />;
-  const age = planeNow() - ms;
+  const age = now - ms;
   const text = due && age >= 1000 ? `due ${ago(age)}` : plain ? (Math.abs(age) < 1000 ? "now" : span(age)) : ago(age);
   return (
     <time dateTime={rfc3339(ms)} title={`${time(ms, clock, planeNow())} · ${rfc3339(ms)}`} className="whitespace-nowrap">
@@ -49,8 +49,8 @@ export function Took({ ms, from, to }: { ms?: number | null; from?: At; to?: At 
 }
 
 function Running({ from }: { from: number }) {
-  useSecond();
-  return <span>{span(planeNow() - from)}</span>;
+  const now = useAgeOf(from);
+  return <span>{span(now - from)}</span>;
 }
 
 /** A time of day in the reader's clock. */
@@ -87,7 +87,7 @@ export function useCopy(): [boolean, (text: string) => void] {
 }
 
 /** An id, short on screen, whole when copied or read out. */
-export function Id({ id, plain }: { id: string; plain?: boolean }) {
+export function Id({ id, plain, tabIndex }: { id: string; plain?: boolean; /** −1 in lists, where `c` copies. */ tabIndex?: number }) {
   const [copied, copy] = useCopy();
   const shown = (
     <>
@@ -97,7 +97,7 @@ export function Id({ id, plain }: { id: string; plain?: boolean }) {
   );
   if (plain) return <span className="font-mono text-xs whitespace-nowrap" title={id}>{shown}</span>;
   return (
-    <button type="button" className="font-mono text-xs whitespace-nowrap hover:underline" title={`${id} · copy`}
+    <button type="button" tabIndex={tabIndex} className="font-mono text-xs whitespace-nowrap hover:underline" title={`${id} · copy`}
       onClick={(event) => {
         event.preventDefault();
         event.stopPropagation();

@@ -1,7 +1,117 @@
-// This page is being built.
+// The list of runs, or of executions (`v`): what is open and why, what failed last, the run that was
+// just started. The plane filters, sorts and counts; rows stay where they are.
+import { useCallback, useMemo, useState } from "react";
+import { getLocal } from "@/api/local";
+import type { PlaneEvent } from "@/live/stream";
+import { count } from "@/look/format";
+import { FilterBar, Toggle } from "@/parts/filters";
+import { TimeRange, useRange } from "@/parts/range";
+import { EmptyState } from "@/parts/says";
+import { VirtualTable } from "@/parts/table";
+import { Link, navigate, useQuery, useSearch } from "@/router";
 import { PageHead, useTitle } from "@/shell/crumbs";
+import { useKeys } from "@/shell/keys";
+import { askOf } from "./list/address";
+import { Bulk } from "./list/bulk";
+import { columnsOf, secondLine } from "./list/columns";
+import { filtersOf } from "./list/filters";
+import { type ExecutionLine, type Line, OPEN, type RunLine, lineOfExecution, lineOfRun, sumOf } from "./list/line";
+import { useLiveList } from "./list/use-live-list";
 
-export default function Page() {
-  useTitle("runs page");
-  return <PageHead crumbs={<h1>runs page</h1>} />;
+const LIMIT = 100;
+type Answer = { runs?: RunLine[]; executions?: ExecutionLine[]; next_cursor?: string | null; total?: number | null; counts?: Record<string, number> | null };
+
+export default function RunsPage() {
+  const address = useSearch();
+  const range = useRange();
+  const [view, setView] = useQuery("v", "runs");
+  const what = view === "executions" ? "executions" : "runs";
+  const asked = askOf(address, range);
+  // A relative range moves on: the list is the same one, and asks with the range of the moment.
+  const key = JSON.stringify([what, { ...asked, since: undefined, until: undefined }, range.text]);
+  const route = what === "runs" ? "/api/v1/runs" : "/api/v1/executions";
+  const list = useLiveList<Line>({
+    key,
+    topic: "runs",
+    idOf: (line) => line.id,
+    about: (event: PlaneEvent) => (what === "runs" ? event.run_id : event.execution_id) ?? undefined,
+    read: async (cursor, signal) => {
+      const answer = await getLocal<Answer>(route, { query: { ...asked, limit: LIMIT, cursor }, signal });
+      const rows = answer.runs?.map(lineOfRun) ?? answer.executions?.map(lineOfExecution) ?? [];
+      return { rows, next: answer.next_cursor ?? undefined, total: answer.total, counts: answer.counts };
+    },
+  });
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const select = useCallback((id: string) => setSelected((now) => {
+    const next = new Set(now);
+    if (!next.delete(id)) next.add(id);
+    return next;
+  }), []);
+  const columns = useMemo(() => columnsOf(what), [what]);
+  const { counts, total } = list.list;
+  const filters = filtersOf(what, counts, address);
+  const filtered = filters.some((filter) => address.get(filter.key));
+  useTitle(what === "runs" ? "Runs" : "Executions");
+  useKeys([{ key: "Escape", does: "select nothing", run: () => setSelected(new Set()) }]);
+  const chosen = list.rows.filter((line) => selected.has(line.id));
+
+  return (
+    <>
+      <PageHead crumbs={<><h1 className="font-semibold">{what === "runs" ? "Runs" : "Executions"}</h1><Counts counts={counts} total={total} address={address} /></>} />
+      <FilterBar filters={filters} focusKey="f" matching={{ shown: total, of: undefined }}>
+        <TimeRange />
+        <Toggle on={what === "executions"} set={(on) => setView(on ? "executions" : "runs")} k="v">executions</Toggle>
+      </FilterBar>
+      <VirtualTable
+        label={what} fill rows={list.rows} columns={columns} idOf={(line) => line.id} to={(line) => line.to} second={secondLine}
+        dimmed={(line) => list.list.dimmed.has(line.id)} selected={selected} select={select} more={list.more} total={total} query={list.query} place={key}
+        fresh={{ count: list.list.fresh.size + list.list.dimmed.size, show: () => list.begin(), text: freshText(list.list.fresh.size, list.list.dimmed.size) }}
+        onKey={(pressed, line) => {
+          if (pressed === "w") navigate(`${line.to}${line.to.includes("?") ? "&" : "?"}tab=why`);
+          else if (pressed === "c") void navigator.clipboard?.writeText(line.id);
+          else return false;
+          return true;
+        }}
+        empty={<Nothing what={what} filtered={filtered} range={range.text} />}
+      />
+      {chosen.length > 0 && <Bulk what={what} lines={chosen} clear={() => setSelected(new Set())} />}
+    </>
+  );
+}
+
+function freshText(fresh: number, gone: number): string {
+  if (fresh > 0 && gone > 0) return `${count(fresh)} new, ${count(gone)} gone`;
+  return fresh > 0 ? `${count(fresh)} new` : `${count(gone)} no longer match`;
+}
+
+/** `open 7 · failed 2 · all 1,204`: each is the list that it counts. */
+function Counts({ counts, total, address }: { counts: Record<string, number> | null; total: number | null; address: URLSearchParams }) {
+  if (!counts) return total === null ? null : <span className="text-text-2">{count(total)}</span>;
+  const link = (state: string | null) => {
+    const query = new URLSearchParams(address);
+    if (state === null) query.delete("state");
+    else query.set("state", state);
+    return `/runs${query.size > 0 ? `?${query}` : ""}`;
+  };
+  const each: [string, string | null, number][] = [
+    ["open", [...OPEN].join(","), sumOf(counts, OPEN)], ["failed", "failed,timeout", (counts.failed ?? 0) + (counts.timeout ?? 0)], ["all", null, sumOf(counts)],
+  ];
+  return (
+    <span className="flex flex-wrap gap-x-3 text-text-2">
+      {each.map(([name, state, many]) => <Link key={name} to={link(state)} aria-current={(address.get("state") ?? null) === state ? "true" : undefined} className="aria-[current]:font-semibold aria-[current]:text-text">{name} {count(many)}</Link>)}
+    </span>
+  );
+}
+
+function Nothing({ what, filtered, range }: { what: string; filtered: boolean; range: string }) {
+  const [, setRange] = useQuery("t", "24h");
+  if (filtered) return <EmptyState>No {what} match. Clear a filter{range !== "all" && <>, or <button type="button" className="text-accent underline" onClick={() => setRange("all")}>look at all time</button></>}.</EmptyState>;
+  if (range !== "all") {
+    return (
+      <EmptyState command={`muster call hello.greet --input '{"name":"world"}'`}>
+        No {what} are open, and none ended in this time. <button type="button" className="text-accent underline" onClick={() => setRange("all")}>Look at all time</button>, or make one:
+      </EmptyState>
+    );
+  }
+  return <EmptyState command={`muster call hello.greet --input '{"name":"world"}'`}>Nothing has been called yet. Call a function, and its run is here:</EmptyState>;
 }

@@ -1,0 +1,51 @@
+// What a line of the lists shows of a run or an execution, in one shape. Pure.
+// local type: until the document has the keys that are being added.
+export type Counts = Record<string, number>;
+export type ExecutionLine = {
+  execution_id: string; run_id: string; target: string; agent: string; function: string; state: string; status: string; status_reason?: string;
+  why?: string; error?: string; error_category?: string; parent_execution_id?: string; attempt: number; created_at: string; started_at?: string; completed_at?: string; duration_ms?: number;
+  origin?: string; kind?: string; session_id?: string;
+};
+export type RunLine = {
+  run_id: string; name?: string; state?: string; status: string; why?: string; executions: number; counts: Counts;
+  started_at?: string; ended_at?: string; took_ms?: number; source_run_id?: string; root: ExecutionLine;
+};
+
+/** One line of either list. */
+export type Line = {
+  id: string; run: string; to: string; name: string; state: string; why: string | undefined; counts: Counts | undefined; steps: number | undefined;
+  at: string; ended: string | undefined; took: number | undefined; restartOf: string | undefined;
+};
+
+const encoded = encodeURIComponent;
+
+export function lineOfRun(run: RunLine): Line {
+  return {
+    id: run.run_id, run: run.run_id, to: `/runs/${encoded(run.run_id)}`, name: run.name ?? run.root.target, state: run.state ?? run.status, why: run.why,
+    counts: run.counts, steps: run.executions, at: run.started_at ?? run.root.created_at, ended: run.ended_at, took: run.took_ms, restartOf: run.source_run_id,
+  };
+}
+
+export function lineOfExecution(execution: ExecutionLine): Line {
+  return {
+    id: execution.execution_id, run: execution.run_id, to: `/runs/${encoded(execution.run_id)}?step=${encoded(execution.execution_id)}`, name: execution.target,
+    state: execution.state, why: execution.why ?? (execution.error_category ? [execution.error_category, execution.error].filter(Boolean).join(": ") : undefined), counts: undefined, steps: undefined,
+    at: execution.created_at, ended: execution.completed_at, took: execution.duration_ms, restartOf: undefined,
+  };
+}
+
+/** The states of executions, in the order in which a bar and a filter show them. */
+export const STATES = ["queued", "running", "waiting", "paused", "succeeded", "failed", "cancelled", "timeout"] as const;
+export const OPEN = new Set(["queued", "running", "waiting", "paused"]);
+export const isOpen = (state: string) => OPEN.has(state);
+
+/** Parts of a split bar: what ended well first, what did not last; unknown words at the end. */
+const BAR = ["succeeded", "running", "waiting", "paused", "queued", "cancelled", "timeout", "failed"];
+export function partsOf(counts: Counts): { state: string; count: number }[] {
+  const known = BAR.filter((state) => (counts[state] ?? 0) > 0).map((state) => ({ state, count: counts[state] ?? 0 }));
+  const others = Object.entries(counts).filter(([state, count]) => !BAR.includes(state) && count > 0).map(([state, count]) => ({ state, count }));
+  return [...known, ...others];
+}
+
+export const sumOf = (counts: Counts, states?: ReadonlySet<string>) =>
+  Object.entries(counts).reduce((sum, [state, count]) => (!states || states.has(state) ? sum + count : sum), 0);
