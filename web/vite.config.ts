@@ -3,12 +3,13 @@
 import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
+import { licencesPlugin } from "./tools/licences";
 
 const plane = process.env.MUSTER_URL ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   base: "/ui/",
-  plugins: [react(), tailwind()],
+  plugins: [react(), tailwind(), licencesPlugin(new URL("./", import.meta.url))],
   resolve: { alias: { "@": new URL("./src", import.meta.url).pathname } },
   build: {
     target: "es2022",

@@ -3,7 +3,6 @@
 import "@xterm/xterm/css/xterm.css";
 import "./terminal.css";
 import { FitAddon } from "@xterm/addon-fit";
-import { SearchAddon } from "@xterm/addon-search";
 import { Terminal } from "@xterm/xterm";
 import { PALETTE } from "./palette";
 import type { Screen } from "./session";
@@ -36,9 +35,7 @@ export function makeScreen(box: HTMLElement, events: ScreenEvents, wanted: { fon
     linkHandler: null,
   });
   const fit = new FitAddon();
-  const search = new SearchAddon();
   term.loadAddon(fit);
-  term.loadAddon(search);
   withNonce(() => term.open(box));
   let waiting = 0;
   let font = wanted.font;
@@ -120,12 +117,13 @@ export function makeScreen(box: HTMLElement, events: ScreenEvents, wanted: { fon
     readerMode(on: boolean) {
       term.options.screenReaderMode = on;
     },
-    find(text: string, back: boolean): boolean {
-      const options = { decorations: { matchBackground: "#5a4a10", matchOverviewRuler: "#e3b341", activeMatchBackground: "#e3b341", activeMatchColorOverviewRuler: "#e3b341" } };
-      return text === "" ? false : back ? search.findPrevious(text, options) : search.findNext(text, options);
+    /** What finds texts: loaded when somebody looks for one. */
+    async finder() {
+      const { SearchAddon } = await import("@xterm/addon-search");
+      const search = new SearchAddon();
+      term.loadAddon(search);
+      return search;
     },
-    onFound: search.onDidChangeResults,
-    endFind: () => search.clearDecorations(),
     /** Moves through what has scrolled away. */
     scroll: (pages: number) => term.scrollPages(pages),
     focus: () => term.focus(),

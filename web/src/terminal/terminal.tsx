@@ -175,7 +175,7 @@ function Foot({ session, view }: { session: Session; view: TerminalScreen }) {
         <span className="ml-auto text-text-3">leave: <kbd>Ctrl ⇧ L</kbd></span>
       </div>
       {keys && <KeyRow driving={seats.driving} type={(text) => session.type(new TextEncoder().encode(text))} />}
-      {finding && <Find view={view} close={() => { setFinding(false); view.endFind(); view.focus(); }} />}
+      {finding && <Find view={view} close={() => { setFinding(false); view.focus(); }} />}
     </div>
   );
 }

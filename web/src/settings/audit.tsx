@@ -1,0 +1,56 @@
+// The audit log: who did what to what, newest first, filtered and paged by the plane.
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { addressOf, send } from "@/api/client";
+import type { Problem } from "@/api/problem";
+import { AskKey } from "@/login/ask";
+import { FilterBar, type Filter } from "@/parts/filters";
+import { Plain } from "@/parts/plain";
+import { ErrorPanel, Skeleton } from "@/parts/says";
+import { Age, Id } from "@/parts/values";
+import { useSearch } from "@/router";
+
+// local type: until the document has it.
+type AuditPage = { lines: { n?: number; at: string; principal: string; action: string; object: string; detail: string }[]; next_cursor?: string | null };
+
+const FILTERS: Filter[] = [
+  { key: "action", kind: "text", name: "action", inline: true, hint: "key, node.drained …", suggestions: ["key", "enrolment", "node", "worker", "hold", "execution", "approval", "webhook", "session"] },
+  { key: "actor", kind: "text", name: "by", inline: true, hint: "who" },
+  { key: "object", kind: "text", name: "on", inline: true, hint: "an id" },
+  { key: "since", kind: "choice", name: "since", options: [{ value: "1h" }, { value: "24h" }, { value: "7d" }, { value: "30d" }] },
+];
+
+export default function Audit() {
+  const search = useSearch();
+  const query = Object.fromEntries(FILTERS.map(({ key }) => [key, search.get(key) ?? undefined]));
+  const pages = useInfiniteQuery<AuditPage, Problem, { pages: AuditPage[] }, readonly unknown[], string>({
+    queryKey: ["/api/v1/audit", "pages", query],
+    queryFn: async ({ pageParam, signal }) => {
+      const answer = await send(addressOf("/api/v1/audit", { query: { ...query, limit: 100, cursor: pageParam } }), { headers: { accept: "application/json" }, signal });
+      return (await answer.json()) as AuditPage;
+    },
+    initialPageParam: "",
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+    placeholderData: (before) => before,
+  });
+  const lines = pages.data?.pages.flatMap((page) => page.lines) ?? [];
+  if (pages.error?.needsKey) return <AskKey what="Reading the audit log" scope="admin" signedIn={() => void pages.refetch()} />;
+  return (
+    <div className="flex flex-col gap-2">
+      <FilterBar filters={FILTERS} />
+      {pages.isPending && <Skeleton what="the audit log" />}
+      {pages.error && lines.length === 0 && <ErrorPanel error={pages.error} what="the audit log" retry={() => void pages.refetch()} />}
+      {pages.data && lines.length === 0 && <p className="text-text-2">Nothing was done that matches.</p>}
+      <ol>
+        {lines.map((line) => (
+          <li key={line.n ?? `${line.at} ${line.action} ${line.object}`} className="grid gap-x-3 border-t border-border py-1 sm:grid-cols-[90px_120px_170px_minmax(0,1fr)]">
+            <span className="text-text-3"><Age at={line.at} /></span>
+            <span className="truncate" title={line.principal}>{line.principal}</span>
+            <code>{line.action}</code>
+            <span className="min-w-0 break-words"><Id id={line.object} /> <span className="text-text-2"><Plain text={line.detail} /></span></span>
+          </li>
+        ))}
+      </ol>
+      {pages.hasNextPage && <button type="button" className="button self-start" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>Older</button>}
+    </div>
+  );
+}

@@ -1,0 +1,121 @@
+// Keys: what each may do, when it was used last, and what would end with it. A key's text is in
+// the answer that made it and nowhere else.
+import type { components } from "muster-openapi";
+import { useState } from "react";
+import { act, addressOf, send } from "@/api/client";
+import { queries, useGet } from "@/api/queries";
+import { AskKey } from "@/login/ask";
+import { signOut, useSession } from "@/login/session";
+import { useQuery } from "@/router";
+import { ActButton } from "@/parts/act";
+import { Plain } from "@/parts/plain";
+import { CommandLine, ErrorPanel, Skeleton } from "@/parts/says";
+import { StateMark } from "@/parts/state-mark";
+import { Age, Unknown } from "@/parts/values";
+import { NewKey } from "./new-key";
+import { Secret } from "./secret";
+
+// local type: what is open with a key, until the document has it.
+type KeyShown = components["schemas"]["KeyShown"] & {
+  last_used_by?: string; open_links?: number; sessions?: number; is_own?: boolean; is_configured?: boolean;
+};
+type Consequence = { text: string };
+
+const refresh = () => void queries.invalidateQueries({ predicate: ({ queryKey }) => /\/(keys|session)$/.test(String(queryKey[0])) });
+
+async function would(route: "revoke" | "rotate", id: string): Promise<Consequence> {
+  const answer = await send(addressOf(`/api/v1/keys/{id}/${route}`, { path: { id }, query: { dry_run: true } }), {
+    method: "POST", headers: { accept: "application/json", "content-type": "application/json" }, body: "{}",
+  });
+  return (await answer.json()) as Consequence;
+}
+
+export default function Keys() {
+  const [all, setAll] = useQuery("all");
+  const keys = useGet("/api/v1/keys", { query: { all: all !== "" } });
+  const [making, setMaking] = useState(false);
+  const [made, setMade] = useState<{ text: string; what: string }>();
+  if (keys.error?.needsKey) return <AskKey what="Seeing and changing keys" scope="admin" signedIn={() => void keys.refetch()} />;
+  if (keys.error && !keys.data) return <ErrorPanel error={keys.error} what="keys" retry={() => void keys.refetch()} />;
+  if (!keys.data) return <Skeleton what="keys" />;
+  const list = keys.data.keys as KeyShown[];
+  const people = list.filter((key) => key.state === "active" && !key.scopes.some((scope) => /^(node|worker):/.test(scope)));
+  return (
+    <div className="flex flex-col gap-4">
+      <SignedIn />
+      {made && <Secret text={made.text} what={made.what} done={() => setMade(undefined)} />}
+      {!made && (making
+        ? <NewKey made={(text, name) => { setMaking(false); setMade({ text, what: `The key ${name}` }); refresh(); }} close={() => setMaking(false)} />
+        : (
+          <div className="flex flex-wrap items-center gap-3">
+            <button type="button" className="button" data-primary onClick={() => setMaking(true)}>New key</button>
+            <label className="flex min-h-6 items-center gap-2 text-text-2"><input type="checkbox" checked={all !== ""} onChange={(event) => setAll(event.target.checked ? "1" : null)} /> those of workers too</label>
+          </div>
+        ))}
+      {people.length === 1 && (
+        <p className="flex flex-wrap items-center gap-2 text-text-2">There is only the owner’s key. One that only reads: <CommandLine command="muster keys create --scope read" /></p>
+      )}
+      <table className="w-full border-collapse">
+        <caption className="visually-hidden">Keys</caption>
+        <thead className="hidden text-left text-xs text-text-3 sm:table-header-group">
+          <tr><th className="py-1 pr-3">KEY</th><th className="pr-3">SCOPES</th><th className="pr-3">USED</th><th className="pr-3">BY</th><th className="pr-3">MADE</th><th><span className="visually-hidden">acts</span></th></tr>
+        </thead>
+        <tbody>{list.map((key) => <Row key={key.id} shown={key} made={setMade} />)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ shown: key, made }: { shown: KeyShown; made(secret: { text: string; what: string }): void }) {
+  const active = key.state === "active";
+  const barred = !active ? `it is ${key.state}` : key.is_configured ? "it is in the configuration, and can be changed only there" : undefined;
+  return (
+    <tr className={`flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-border py-2 sm:table-row ${active ? "" : "text-text-3"}`}>
+      <th scope="row" className="sm:py-1 sm:pr-3">
+        <code>{key.prefix}</code> <span className="font-normal text-text-2"><Plain text={key.name} /></span>
+        {key.is_own && <span className="font-normal text-text-2"> · this one</span>}
+        {!active && <> <StateMark state={key.state} /></>}
+      </th>
+      <td className="sm:pr-3">{key.scopes.join(" ")}</td>
+      <td className="whitespace-nowrap sm:pr-3"><Age at={key.last_used_at} reason="never used" />{!key.last_used_at && <span className="text-text-3"> never</span>}</td>
+      <td className="sm:pr-3">{key.last_used_by ? <Plain text={key.last_used_by} /> : key.principal}{(key.sessions ?? 0) > 0 && <span className="text-text-2"> · {key.sessions} signed in</span>}{(key.open_links ?? 0) > 0 && <span className="text-text-2"> · {key.open_links} open</span>}</td>
+      <td className="whitespace-nowrap sm:pr-3"><Age at={key.created_at} />{key.expires_at && <span className="text-text-2">, ends <Age at={key.expires_at} /></span>}</td>
+      <td className="sm:text-right">
+        <span className="inline-flex flex-wrap gap-2">
+          <ActButton compact act={{
+            verb: "Rotate", kind: "ask", scope: "admin", object: key.prefix, disabled: barred, command: `muster keys rotate ${key.id}`,
+            consequence: async () => (await would("rotate", key.id)).text,
+            run: async (idempotency) => {
+              const answer = await act("post", "/api/v1/keys/{id}/rotate", { path: { id: key.id }, body: {}, key: idempotency });
+              made({ text: (answer as { key: string }).key, what: `The key that takes the place of ${key.prefix}` });
+              refresh();
+              return "rotated: the new one is shown above";
+            },
+          }} />
+          <ActButton compact act={{
+            verb: "Revoke", kind: "wide", danger: true, scope: "admin", confirm: key.prefix, object: key.prefix, disabled: barred, command: `muster keys revoke ${key.id}`,
+            consequence: async () => (await would("revoke", key.id)).text,
+            run: async (idempotency) => {
+              await act("post", "/api/v1/keys/{id}/revoke", { path: { id: key.id }, key: idempotency });
+              refresh();
+              return "revoked";
+            },
+          }} />
+        </span>
+      </td>
+    </tr>
+  );
+}
+
+/** Who this browser is, and the way out. */
+function SignedIn() {
+  const session = useSession();
+  if (!session) return <p className="text-text-2">Who you are to the plane: <Unknown reason="it did not say" /></p>;
+  if (!session.signed_in) return null;
+  return (
+    <p className="flex flex-wrap items-center gap-3">
+      <span>You are <b>{session.principal}</b>, with {session.scopes.join(", ")}.</span>
+      <button type="button" className="button button-compact" onClick={() => void signOut()}>Sign out</button>
+    </p>
+  );
+}

@@ -1,0 +1,36 @@
+// A secret that is shown once: it must be copied, or said to be kept, before it goes. It is held
+// in this component alone, and gone with it.
+import { useEffect, useRef, useState } from "react";
+import { useCopy } from "@/parts/values";
+
+export function Secret({ text, what, more, done }: { text: string; what: string; more?: React.ReactNode; done(): void }) {
+  const [copied, copy] = useCopy();
+  const [kept, setKept] = useState(false);
+  const [seen, setSeen] = useState(false);
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => box.current?.focus(), []);
+  useEffect(() => {
+    if (kept) return;
+    // Leaving the page would lose it for good.
+    const stay = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener("beforeunload", stay);
+    return () => window.removeEventListener("beforeunload", stay);
+  }, [kept]);
+  return (
+    <section ref={box} tabIndex={-1} aria-label={what} className="flex flex-col gap-3 rounded-md border-2 border-accent bg-surface p-4">
+      <p><b>{what}.</b> It is shown this once, and cannot be asked for again.</p>
+      <div className="flex flex-wrap items-center gap-2">
+        <code className="min-w-0 flex-1 rounded-sm border border-border bg-sunken px-2 py-1 break-all select-all" aria-label={seen ? undefined : "hidden"}>
+          {seen ? text : "•".repeat(Math.min(40, text.length))}
+        </code>
+        <button type="button" className="button" aria-pressed={seen} onClick={() => setSeen(!seen)}>{seen ? "Hide" : "Show"}</button>
+        <button type="button" className="button" data-primary onClick={() => { copy(text); setKept(true); }}>{copied ? "Copied" : "Copy"}</button>
+      </div>
+      {more}
+      <div className="flex flex-wrap items-center gap-3">
+        <label className="flex min-h-6 items-center gap-2"><input type="checkbox" checked={kept} onChange={(event) => setKept(event.target.checked)} /> I have it</label>
+        <button type="button" className="button" disabled={!kept} title={kept ? undefined : "copy it, or say that you have it"} onClick={done}>Close</button>
+      </div>
+    </section>
+  );
+}
