@@ -26,11 +26,9 @@ export default function Enrolment() {
   return (
     <div className="flex flex-col gap-4">
       {made ? (
-        <Secret text={made.token} what={`The token for ${made.name}`} done={() => setMade(undefined)} more={
+        <Secret text={made.token} what={`The token for ${made.name}`} done={() => setMade(undefined)} command={{ shown: commandWith(made, "TOKEN"), whole: commandWith(made, made.token) }} more={
           <div className="flex flex-col items-start gap-2">
-            <p>{made.again && <>A node named {made.name} is known: it is enrolled again, and its former key ends then. </>}On that machine, <Countdown until={made.expires_at} />:</p>
-            <CommandLine command={`muster node enroll --plane ${made.plane} --token TOKEN && muster node run`} />
-            <p className="text-text-2">Then it is on <Link to={path("fleet", "nodes", made.name)} className="underline underline-offset-2">its page</Link>.</p>
+            <p>{made.again && <>A node named {made.name} is known: it is enrolled again, and its former key ends then. </>}Run this on that machine, <Countdown until={made.expires_at} />; then it is on <Link to={path("fleet", "nodes", made.name)} className="underline underline-offset-2">its page</Link>.</p>
           </div>
         } />
       ) : <NewToken made={(token) => { setMade(token); refresh(); }} />}
@@ -60,6 +58,8 @@ export default function Enrolment() {
     </div>
   );
 }
+
+const commandWith = (made: Made, token: string) => `muster node enroll --plane ${made.plane} --token ${token} && muster node run`;
 
 /** How long a token is still good, in minutes and seconds. */
 function Countdown({ until }: { until: string }) {

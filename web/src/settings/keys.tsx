@@ -4,6 +4,7 @@ import type { components } from "muster-openapi";
 import { useState } from "react";
 import { act, addressOf, send } from "@/api/client";
 import { queries, useGet } from "@/api/queries";
+import { shortId } from "@/look/format";
 import { AskKey } from "@/login/ask";
 import { signOut, useSession } from "@/login/session";
 import { useQuery } from "@/router";
@@ -68,15 +69,17 @@ export default function Keys() {
 
 function Row({ shown: key, made }: { shown: KeyShown; made(secret: { text: string; what: string }): void }) {
   const active = key.state === "active";
+  // Ids inside a name or a scope are short, as everywhere; the whole is on hover.
+  const brief = (text: string) => text.replace(/[a-z]+_[0-9A-HJKMNP-TV-Z]{26}/g, shortId);
   const barred = !active ? `it is ${key.state}` : key.is_configured ? "it is in the configuration, and can be changed only there" : undefined;
   return (
     <tr className={`flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-border py-2 sm:table-row ${active ? "" : "text-text-3"}`}>
-      <th scope="row" className="sm:py-1 sm:pr-3">
-        <code>{key.prefix}</code> <span className="font-normal text-text-2"><Plain text={key.name} /></span>
+      <th scope="row" className="sm:h-9 sm:pr-3">
+        <code>{key.prefix}</code> <span className="font-normal text-text-2" title={key.name}><Plain text={brief(key.name)} /></span>
         {key.is_own && <span className="font-normal text-text-2"> · this one</span>}
         {!active && <> <StateMark state={key.state} /></>}
       </th>
-      <td className="sm:pr-3">{key.scopes.join(" ")}</td>
+      <td className="sm:pr-3" title={key.scopes.join(" ")}>{brief(key.scopes.join(" "))}</td>
       <td className="whitespace-nowrap sm:pr-3"><Age at={key.last_used_at} reason="never used" />{!key.last_used_at && <span className="text-text-3"> never</span>}</td>
       <td className="sm:pr-3">{key.last_used_by ? <Plain text={key.last_used_by} /> : key.principal}{(key.sessions ?? 0) > 0 && <span className="text-text-2"> · {key.sessions} signed in</span>}{(key.open_links ?? 0) > 0 && <span className="text-text-2"> · {key.open_links} open</span>}</td>
       <td className="whitespace-nowrap sm:pr-3"><Age at={key.created_at} />{key.expires_at && <span className="text-text-2">, ends <Age at={key.expires_at} /></span>}</td>

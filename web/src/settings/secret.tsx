@@ -1,10 +1,20 @@
 // A secret that is shown once: it must be copied, or said to be kept, before it goes. It is held
 // in this component alone, and gone with it.
-import { useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useCopy } from "@/parts/values";
 
-export function Secret({ text, what, more, done }: { text: string; what: string; more?: React.ReactNode; done(): void }) {
+type Props = {
+  text: string;
+  what: string;
+  /** A command with the secret in it: copied whole, shown with a word in the secret's place. */
+  command?: { shown: string; whole: string };
+  more?: ReactNode;
+  done(): void;
+};
+
+export function Secret({ text, what, command, more, done }: Props) {
   const [copied, copy] = useCopy();
+  const [commandCopied, copyCommand] = useCopy();
   const [kept, setKept] = useState(false);
   const [seen, setSeen] = useState(false);
   const box = useRef<HTMLElement>(null);
@@ -27,6 +37,12 @@ export function Secret({ text, what, more, done }: { text: string; what: string;
         <button type="button" className="button" data-primary onClick={() => { copy(text); setKept(true); }}>{copied ? "Copied" : "Copy"}</button>
       </div>
       {more}
+      {command && (
+        <div className="flex flex-wrap items-center gap-2">
+          <code className="min-w-0 flex-1 rounded-sm border border-border bg-sunken px-2 py-1 break-words">{command.shown}</code>
+          <button type="button" className="button" onClick={() => { copyCommand(command.whole); setKept(true); }}>{commandCopied ? "Copied with it" : "Copy the command"}</button>
+        </div>
+      )}
       <div className="flex flex-wrap items-center gap-3">
         <label className="flex min-h-6 items-center gap-2"><input type="checkbox" checked={kept} onChange={(event) => setKept(event.target.checked)} /> I have it</label>
         <button type="button" className="button" disabled={!kept} title={kept ? undefined : "copy it, or say that you have it"} onClick={done}>Close</button>
