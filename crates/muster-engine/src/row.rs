@@ -12,6 +12,7 @@ use muster_wire::{
 use serde::{Deserialize, Serialize};
 
 pub use crate::history::{EventKind, EventRow};
+pub use muster_wire::AttemptOutcome;
 
 /// Text or JSON from outside. The engine hands it on and never looks into it.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -316,54 +317,6 @@ pub struct AttemptRow {
     pub outcome: Option<AttemptOutcome>,
     /// The error or answer behind the outcome.
     pub evidence: Option<Payload>,
-}
-
-/// How an attempt ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptOutcome {
-    /// A result or an error of the agent.
-    Answered,
-    /// No byte left.
-    DialFailed,
-    /// The connection broke after bytes were sent.
-    Broke,
-    /// No answer within the call time-out.
-    TimedOut,
-    /// The execution was cancelled or timed out meanwhile.
-    Disowned,
-    /// Its instance is gone.
-    Orphaned,
-    /// Nothing was heard after a crash of the plane.
-    Unknown,
-}
-
-impl AttemptOutcome {
-    /// The word in rows.
-    pub fn word(self) -> &'static str {
-        match self {
-            AttemptOutcome::Answered => "answered",
-            AttemptOutcome::DialFailed => "dial_failed",
-            AttemptOutcome::Broke => "broke",
-            AttemptOutcome::TimedOut => "timed_out",
-            AttemptOutcome::Disowned => "disowned",
-            AttemptOutcome::Orphaned => "orphaned",
-            AttemptOutcome::Unknown => "unknown",
-        }
-    }
-    /// Reads a row's word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Some(match word {
-            "answered" => AttemptOutcome::Answered,
-            "dial_failed" => AttemptOutcome::DialFailed,
-            "broke" => AttemptOutcome::Broke,
-            "timed_out" => AttemptOutcome::TimedOut,
-            "disowned" => AttemptOutcome::Disowned,
-            "orphaned" => AttemptOutcome::Orphaned,
-            "unknown" => AttemptOutcome::Unknown,
-            _ => return None,
-        })
-    }
 }
 
 /// What the decisions need to know of a function. Its schemas stay in the agent's stored

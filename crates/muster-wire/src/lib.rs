@@ -21,6 +21,7 @@ pub use id::{
 };
 pub use refusal::ErrorBody;
 pub use status::{
-    Decision, ExecutionKind, FunctionKind, Lane, Origin, ParentEnd, ReplayMode, Status, WaitCause,
+    AttemptOutcome, Decision, ExecutionKind, FunctionKind, Lane, Origin, ParentEnd, ReplayMode,
+    Status, WaitCause,
 };
 pub use time::Timestamp;

@@ -200,6 +200,26 @@ words!(
     }
 );
 
+words!(
+    /// How an attempt ended.
+    AttemptOutcome {
+        /// A result or an error of the agent.
+        Answered = "answered",
+        /// No byte left.
+        DialFailed = "dial_failed",
+        /// The connection broke after bytes were sent.
+        Broke = "broke",
+        /// No answer within the call time-out.
+        TimedOut = "timed_out",
+        /// The execution was cancelled or timed out meanwhile.
+        Disowned = "disowned",
+        /// Its instance is gone.
+        Orphaned = "orphaned",
+        /// Nothing was heard after a crash of the plane.
+        Unknown = "unknown",
+    }
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,8 @@ use muster_engine::event::Verdict;
 use muster_engine::row::{ApprovalRow, Payload};
 use muster_engine::{Event, Reply};
 use muster_store::ApprovalFilter;
+use muster_wire::api::act::DecisionAnswer;
+use muster_wire::api::approval::ApprovalList;
 use muster_wire::{AgentId, Category, Decision, ExecutionId, RunId, Status};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,6 +25,7 @@ use super::paging;
 use super::pauses::{conflict, has_ended};
 use super::problem::{Answer, Problem};
 use super::show;
+use super::stamp::Stamp;
 use super::write::Writer;
 use crate::app::App;
 use crate::auth::Need;
@@ -63,7 +66,7 @@ struct Filter {
         ("limit" = Option<usize>, Query, description = "At most 500"),
         ("cursor" = Option<String>, Query),
     ),
-    responses((status = 200, description = "A page", body = serde_json::Value))
+    responses((status = 200, description = "A page", body = ApprovalList))
 )]
 async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
     let agent = asked.agent.as_deref().map(AgentId::parse).transpose();
@@ -105,6 +108,7 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
         .copied()
         .skip_while(|pending| *pending != group)
         .collect();
+    let stamp = Stamp::now(&app);
     let rows = app
         .blocking(move |stores| -> muster_store::StoreResult<_> {
             let mut rows: Vec<ApprovalRow> = Vec::new();
@@ -126,6 +130,7 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
         format!("{group}{}", paging::cursor(row.requested_at, &name))
     });
     let mut writer = Writer::object();
+    stamp.write(&mut writer);
     writer
         .list("approvals", &rows, |out, row| {
             let mut writer = Writer::object_in(out);
@@ -143,7 +148,7 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
     params(("id" = String, Path, description = "The execution")),
     request_body(content = serde_json::Value, description = "{decision: approved | rejected | request_changes, approval_request_id?, feedback?, response?}"),
     responses(
-        (status = 200, description = "Taken, or the same again", body = serde_json::Value),
+        (status = 200, description = "Taken, or the same again", body = DecisionAnswer),
         (status = 404, description = "No such execution, or it asked nothing of that name"),
         (status = 409, description = "It was decided otherwise, or the execution has ended"),
     )
@@ -174,7 +179,7 @@ async fn decide(
     post, path = "/api/v1/webhooks/approval-response", tag = "executions",
     request_body(content = serde_json::Value, description = "{requestId | approval_request_id | execution_id, decision, feedback?, response?}"),
     responses(
-        (status = 200, description = "Taken, or the same again", body = serde_json::Value),
+        (status = 200, description = "Taken, or the same again", body = DecisionAnswer),
         (status = 401, description = "Not signed, or wrongly"),
         (status = 403, description = "The plane has no secret for signatures and the request is not from its own machine, or the key lacks the scope operate"),
         (status = 404, description = "Nothing of that name was asked"),

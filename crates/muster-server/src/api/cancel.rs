@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use muster_engine::event::{Cancel, TreeCancel};
 use muster_engine::{Event, Reply};
+use muster_wire::api::act::CancelAnswer;
 use muster_wire::{Category, ExecutionId, RunId};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -40,7 +41,7 @@ struct Why {
     post, path = "/api/v1/executions/{id}/cancel", tag = "executions",
     params(("id" = String, Path, description = "The execution")),
     responses(
-        (status = 200, description = "Cancelled", body = serde_json::Value),
+        (status = 200, description = "Cancelled", body = CancelAnswer),
         (status = 404, description = "No such execution"),
         (status = 409, description = "It had ended"),
     )
@@ -118,7 +119,7 @@ pub(crate) async fn one(
     post, path = "/api/v1/workflows/{run}/cancel-tree", tag = "runs",
     params(("run" = String, Path, description = "The run")),
     responses(
-        (status = 200, description = "Cancelled", body = serde_json::Value),
+        (status = 200, description = "Cancelled", body = CancelAnswer),
         (status = 404, description = "No such run"),
     )
 )]

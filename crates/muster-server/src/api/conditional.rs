@@ -1,6 +1,7 @@
 //! `HEAD`, `ETag` and conditional `GET` on what a dashboard polls: an answer that the other side
 //! has already is 304 and no body. The tag is of the bytes, so it never lies; the list is still
-//! read.
+//! read. Only what an answer begins with, when it was given and up to which event it is complete,
+//! is not part of it: that changes though nothing else does.
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
@@ -43,7 +44,7 @@ pub(super) async fn conditional(mut request: Request, next: Next) -> Response {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let bytes = whole.to_bytes();
-    let tag = format!("\"{}\"", &blake3::hash(&bytes).to_hex()[..32]);
+    let tag = format!("\"{}\"", &blake3::hash(unstamped(&bytes)).to_hex()[..32]);
     let fresh = known.is_some_and(|known| names(&known, &tag));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         parts.headers.insert(header::ETAG, tag);
@@ -66,6 +67,20 @@ pub(super) async fn conditional(mut request: Request, next: Next) -> Response {
         return Response::from_parts(parts, Body::empty());
     }
     Response::from_parts(parts, Body::from(bytes))
+}
+
+/// A body without the `as_of` and `position` that it begins with.
+fn unstamped(body: &[u8]) -> &[u8] {
+    let mut rest = body.strip_prefix(b"{").unwrap_or(body);
+    for name in ["\"as_of\":\"", "\"position\":\""] {
+        let Some(value) = rest.strip_prefix(name.as_bytes()) else {
+            continue;
+        };
+        let end = value.iter().position(|byte| *byte == b'"');
+        rest = end.map_or(rest, |end| &value[end + 1..]);
+        rest = rest.strip_prefix(b",").unwrap_or(rest);
+    }
+    rest
 }
 
 /// Whether a route is one of them, whatever its parameters are called.

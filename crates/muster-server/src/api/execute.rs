@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use muster_engine::Reply;
 use muster_engine::effect::Receipt;
+use muster_wire::api::execution::{CallAccepted, CallEnded, CallFailed};
 use muster_wire::{ExecutionId, Lane};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -39,12 +40,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     params(("target" = String, Path, description = "agent.function")),
     request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\" | \"cancel\", \"context\"?: {\"llm_endpoint\"?}, \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
     responses(
-        (status = 200, description = "It ended well", body = serde_json::Value),
+        (status = 200, description = "It ended well", body = CallEnded),
         (status = 400, description = "The request is malformed"),
         (status = 404, description = "No such agent or function"),
-        (status = 502, description = "It failed; the error shape and the execution at once"),
+        (status = 502, description = "It failed; the error shape and the execution at once", body = CallFailed),
         (status = 503, description = "Refused; nothing was stored"),
-        (status = 504, description = "Still running, unreachable or out of time"),
+        (status = 504, description = "Still running, unreachable or out of time", body = CallFailed),
     )
 )]
 async fn execute_sync(
@@ -115,7 +116,7 @@ async fn execute_sync(
     params(("target" = String, Path, description = "agent.function")),
     request_body(content = serde_json::Value, description = "{\"input\": {…}, \"priority\"?, \"deadline\"?, \"on_parent_end\"?: \"detach\" | \"cancel\", \"context\"?: {\"llm_endpoint\"?}, \"webhook\"?: {\"url\", \"secret\"?, \"headers\"?}}"),
     responses(
-        (status = 202, description = "Accepted and stored", body = serde_json::Value),
+        (status = 202, description = "Accepted and stored", body = CallAccepted),
         (status = 400, description = "The request is malformed"),
         (status = 404, description = "No such agent or function"),
         (status = 503, description = "Refused; nothing was stored"),

@@ -12,6 +12,7 @@ use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use futures_util::Stream;
 use muster_engine::row::EventRow;
 use muster_wire::ExecutionId;
+use muster_wire::api::log::ExecutionEvents;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -35,7 +36,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     get, path = "/api/v1/executions/{id}/events", tag = "executions",
     params(("id" = String, Path, description = "The execution")),
     responses(
-        (status = 200, description = "Its events, in order", body = serde_json::Value),
+        (status = 200, description = "Its events, in order", body = ExecutionEvents),
         (status = 404, description = "No such execution"),
     )
 )]

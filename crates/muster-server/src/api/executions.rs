@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use muster_engine::row::ExecutionRow;
 use muster_store::ExecutionFilter;
 use muster_store::outbox::DeliveryFilter;
+use muster_wire::api::execution::{AttemptList, Execution, ExecutionList};
 use muster_wire::{
     AgentId, Category, ExecutionId, FunctionName, RunId, Status, Timestamp, WaitCause,
 };
@@ -18,6 +19,7 @@ use super::caller::Caller;
 use super::paging;
 use super::problem::{Answer, Problem};
 use super::show::{self, ApprovalShown, Beside, Successor};
+use super::stamp::Stamp;
 use super::webhooks::MessageShown;
 use super::write::{Writer, answer};
 use crate::app::App;
@@ -35,7 +37,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     get, path = "/api/v1/executions/{id}", tag = "executions",
     params(("id" = String, Path, description = "The execution")),
     responses(
-        (status = 200, description = "The execution, with its result when it ended", body = serde_json::Value),
+        (status = 200, description = "The execution, with its result when it ended", body = Execution),
         (status = 404, description = "No such execution"),
     )
 )]
@@ -165,12 +167,13 @@ struct Filter {
         ("limit" = Option<usize>, Query, description = "At most 500"),
         ("cursor" = Option<String>, Query),
     ),
-    responses((status = 200, description = "A page", body = serde_json::Value))
+    responses((status = 200, description = "A page", body = ExecutionList))
 )]
 async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
     let filter = filter(&asked)?;
     let limit = page.limit;
+    let stamp = Stamp::now(&app);
     let rows = app
         .blocking(move |stores| stores.decisions.executions(&filter, &page))
         .await?;
@@ -181,6 +184,7 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
         })
         .flatten();
     let mut writer = Writer::object();
+    stamp.write(&mut writer);
     writer
         .list("executions", &rows, show::line)
         .number("count", i64::try_from(rows.len()).unwrap_or(i64::MAX))
@@ -256,7 +260,7 @@ pub(crate) fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, 
     get, path = "/api/v1/executions/{id}/attempts", tag = "executions",
     params(("id" = String, Path, description = "The execution")),
     responses(
-        (status = 200, description = "Its attempts", body = serde_json::Value),
+        (status = 200, description = "Its attempts", body = AttemptList),
         (status = 404, description = "No such execution"),
     )
 )]
@@ -277,6 +281,7 @@ async fn attempts(State(app): State<App>, caller: Caller, PathText(id): PathText
     let mut writer = Writer::object();
     writer
         .text("execution_id", execution.as_str())
+        .time_if("as_of", Some(app.clock.now()))
         .list("attempts", &attempts, |out, attempt| {
             let mut writer = Writer::object_in(out);
             writer
@@ -288,6 +293,8 @@ async fn attempts(State(app): State<App>, caller: Caller, PathText(id): PathText
                 .text_if("outcome", attempt.outcome.map(|outcome| outcome.word()));
             if with_evidence {
                 writer.bytes_if("evidence", attempt.evidence.as_ref());
+            } else if attempt.evidence.is_some() {
+                writer.flag("evidence_hidden", true);
             }
             writer.end()
         });

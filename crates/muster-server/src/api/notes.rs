@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse as _;
 use muster_store::annex::NoteRow;
+use muster_wire::api::log::NoteList;
 use muster_wire::{AttemptRef, RunId, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
@@ -101,7 +102,7 @@ struct NotesQuery {
 /// The notes of an execution, oldest first.
 #[utoipa::path(get, path = "/api/v1/executions/{id}/notes", tag = "executions",
     params(("id" = String, Path, description = "The execution"), NotesQuery),
-    responses((status = 200, description = "`execution_id`, `notes`, `total`"),
+    responses((status = 200, description = "Its notes", body = NoteList),
               (status = 404, description = "No such execution")))]
 async fn list(
     State(app): State<App>,

@@ -59,6 +59,9 @@ pub(crate) fn finish(document: &OpenApi) -> Value {
         "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
     });
     let components = object(&mut document["components"]);
+    if let Some(schemas) = components.get_mut("schemas") {
+        object(schemas).values_mut().for_each(absent_or_null);
+    }
     object(components.entry("schemas").or_insert(Value::Null))
         .insert("Problem".into(), problem_schema());
     object(components.entry("responses").or_insert(Value::Null))
@@ -169,6 +172,50 @@ fn problem_schema() -> Value {
             "details": { "description": "Whatever helps: the field, the limit, what was looked at." },
         },
     })
+}
+
+/// A key that may be absent is never `null`: `null` is left to keys that are always there.
+fn absent_or_null(schema: &mut Value) {
+    if let Some(Value::Array(parts)) = schema.get_mut("allOf") {
+        parts.iter_mut().for_each(absent_or_null);
+    }
+    let always: Vec<String> = match schema.get("required") {
+        Some(Value::Array(names)) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        _ => Vec::new(),
+    };
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for (name, property) in properties.iter_mut() {
+        if !always.contains(name) {
+            never_null(property);
+        }
+    }
+}
+
+fn never_null(property: &mut Value) {
+    let is_null = |part: &Value| part.get("type").is_some_and(|it| it == "null");
+    if let Some(Value::Array(kinds)) = property.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = kinds.as_slice() {
+            property["type"] = only.clone();
+        }
+    }
+    if let Some(Value::Array(parts)) = property.get_mut("oneOf") {
+        parts.retain(|part| !is_null(part));
+        if let [only] = parts.as_slice() {
+            let only = only.clone();
+            let about = property.get("description").cloned();
+            *property = only;
+            if let Some(about) = about {
+                property["description"] = about;
+            }
+        }
+    }
 }
 
 /// The value as an object; made one when it is none.

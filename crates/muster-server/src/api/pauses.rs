@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use muster_engine::event::{Pause, TreePause};
 use muster_engine::{Event, Reply};
+use muster_wire::api::act::PauseAnswer;
 use muster_wire::{Category, ExecutionId, RunId, Status};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -32,7 +33,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     params(("id" = String, Path, description = "The execution")),
     request_body(content = serde_json::Value, description = "{reason?}"),
     responses(
-        (status = 200, description = "Paused, or it was already", body = serde_json::Value),
+        (status = 200, description = "Paused, or it was already", body = PauseAnswer),
         (status = 404, description = "No such execution"),
         (status = 409, description = "It has ended, or runs inside its caller's process"),
     )
@@ -52,7 +53,7 @@ async fn pause(
     params(("id" = String, Path, description = "The execution")),
     request_body(content = serde_json::Value, description = "{reason?}"),
     responses(
-        (status = 200, description = "Resumed", body = serde_json::Value),
+        (status = 200, description = "Resumed", body = PauseAnswer),
         (status = 404, description = "No such execution"),
         (status = 409, description = "It is not paused, or has ended"),
     )
@@ -72,7 +73,7 @@ async fn resume(
     params(("run" = String, Path, description = "The run")),
     request_body(content = serde_json::Value, description = "{reason?}"),
     responses(
-        (status = 200, description = "Paused", body = serde_json::Value),
+        (status = 200, description = "Paused", body = PauseAnswer),
         (status = 404, description = "No such run"),
         (status = 409, description = "It has ended or was cancelled"),
     )
@@ -92,7 +93,7 @@ async fn pause_tree(
     params(("run" = String, Path, description = "The run")),
     request_body(content = serde_json::Value, description = "{reason?}"),
     responses(
-        (status = 200, description = "Resumed", body = serde_json::Value),
+        (status = 200, description = "Resumed", body = PauseAnswer),
         (status = 404, description = "No such run"),
         (status = 409, description = "Nothing of it is paused"),
     )

@@ -12,6 +12,8 @@ use muster_engine::effect::Receipt;
 use muster_engine::event::{Restart, Submission, Waiter};
 use muster_engine::row::{ExecutionRow, Payload, PayloadKind, Replay};
 use muster_store::{StoreResult, Stores};
+use muster_wire::api::act::RestartConsequence;
+use muster_wire::api::execution::RestartAccepted;
 use muster_wire::{Category, ExecutionId, ExecutionKind, Lane, ReplayMode, RunId, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -86,7 +88,8 @@ struct Source {
     params(("id" = String, Path, description = "The execution")),
     request_body(content = Option<serde_json::Value>, description = "{\"scope\"?: \"workflow\"|\"execution\", \"reuse\"?: \"succeeded-before\"|\"all-succeeded\"|\"none\", \"fork\"?, \"input\"?, \"context\"?, \"reason\"?, \"webhook\"?}; may be absent"),
     responses(
-        (status = 202, description = "Accepted and stored", body = serde_json::Value),
+        (status = 200, description = "With dry_run: what it would do", body = RestartConsequence),
+        (status = 202, description = "Accepted and stored", body = RestartAccepted),
         (status = 400, description = "The request is malformed"),
         (status = 404, description = "No such execution, or the key does not see the root of its run"),
         (status = 409, description = "It runs inside an agent's process, its run is open, or its input is gone"),

@@ -4,6 +4,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use muster_engine::row::ExecutionRow;
 use muster_store::{ExecutionFilter, Page, RunFilter, RunSummary};
+use muster_wire::api::run::{Run, RunList};
+use muster_wire::api::steps::Steps;
 use muster_wire::{AgentId, RunId};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -15,7 +17,8 @@ use super::executions::{statuses, time};
 use super::paging;
 use super::problem::{Answer, Problem};
 use super::show;
-use super::write::{Writer, answer};
+use super::stamp::Stamp;
+use super::write::Writer;
 use crate::app::App;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -47,7 +50,7 @@ struct Filter {
         ("q" = Option<String>, Query, description = "Beginning or end of an id"),
         ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query),
     ),
-    responses((status = 200, description = "A page", body = serde_json::Value))
+    responses((status = 200, description = "A page", body = RunList))
 )]
 async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
@@ -59,8 +62,10 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
         until: time("until", asked.until.as_deref())?,
         id_part: asked.q.filter(|q| !q.is_empty()),
     };
+    let stamp = Stamp::now(&app);
     let (runs, next) = page_of(&app, filter, page).await?;
     let mut writer = Writer::object();
+    stamp.write(&mut writer);
     writer
         .list("runs", &runs, summary)
         .number("count", i64::try_from(runs.len()).unwrap_or(i64::MAX))
@@ -91,18 +96,22 @@ pub(crate) async fn page_of(
     get, path = "/api/v1/runs/{run}", tag = "runs",
     params(("run" = String, Path, description = "The run")),
     responses(
-        (status = 200, description = "The run", body = serde_json::Value),
+        (status = 200, description = "The run", body = Run),
         (status = 404, description = "No such run"),
     )
 )]
 async fn one(State(app): State<App>, caller: Caller, PathText(run): PathText) -> Answer {
+    let stamp = Stamp::now(&app);
     let run = known(&app, &caller, &run).await?;
-    Ok(answer(StatusCode::OK, summary(Vec::new(), &run).into()))
+    let mut writer = Writer::object();
+    stamp.write(&mut writer);
+    members(&mut writer, &run);
+    Ok(writer.answer(StatusCode::OK))
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct Steps {
+struct StepsAsked {
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -115,7 +124,7 @@ struct Steps {
         ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query),
     ),
     responses(
-        (status = 200, description = "A page", body = serde_json::Value),
+        (status = 200, description = "A page, or columns", body = Steps),
         (status = 404, description = "No such run"),
     )
 )]
@@ -123,7 +132,7 @@ async fn steps(
     State(app): State<App>,
     caller: Caller,
     PathText(run): PathText,
-    Query(asked): Query<Steps>,
+    Query(asked): Query<StepsAsked>,
 ) -> Answer {
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
     let run = known(&app, &caller, &run).await?;
@@ -172,13 +181,24 @@ async fn known(app: &App, caller: &Caller, run: &str) -> Result<RunSummary, Prob
 
 fn summary(out: Vec<u8>, run: &RunSummary) -> Vec<u8> {
     let mut writer = Writer::object_in(out);
+    members(&mut writer, run);
+    writer.end()
+}
+
+/// What is known of a run, as members of an object.
+fn members(writer: &mut Writer, run: &RunSummary) {
     let links = run.root.links.as_deref();
     let replay = links.and_then(|links| links.replay.as_ref());
     let source = replay.map(|replay| replay.source.as_str());
+    let ended_at = run.root.ended_at.filter(|_| run.status.is_terminal());
     let total: u64 = run.counts.iter().map(|(_, count)| count).sum();
     writer
         .text("run_id", run.id.as_str())
+        .text("name", &format!("{}.{}", run.root.agent, run.root.function))
         .text("status", run.status.word())
+        .text("state", run.status.word())
+        .time_if("started_at", Some(run.root.created_at))
+        .time_if("ended_at", ended_at)
         .number("executions", i64::try_from(total).unwrap_or(i64::MAX))
         .value(
             "counts",
@@ -190,5 +210,8 @@ fn summary(out: Vec<u8>, run: &RunSummary) -> Vec<u8> {
         .time_if("cancelled_at", run.cancelled_at)
         .text_if("source_run_id", source)
         .raw("root", &show::line(Vec::new(), &run.root));
-    writer.end()
+    if let Some(ended_at) = ended_at {
+        let took = ended_at.since(run.root.created_at).as_millis();
+        writer.number("took_ms", i64::try_from(took).unwrap_or(i64::MAX));
+    }
 }

@@ -374,11 +374,9 @@ pub(crate) fn receipt(writer: &mut Writer, receipt: &Receipt, target: &str) {
                 i64::try_from(position.ahead).unwrap_or(i64::MAX),
             )
             .flag("queue_position_exact", position.exact);
-        match position.starts_in_ms {
-            Some(ms) => writer.number("starts_in_ms", i64::try_from(ms).unwrap_or(i64::MAX)),
-            None => writer.raw("starts_in_ms", b"null"),
-        };
     }
+    let starts_in_ms = receipt.position.as_ref().and_then(|it| it.starts_in_ms);
+    writer.value("starts_in_ms", &starts_in_ms);
 }
 
 /// Says whether a webhook was registered, and why not when one was asked for.

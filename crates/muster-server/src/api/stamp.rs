@@ -4,6 +4,7 @@
 use muster_wire::api::At;
 
 use super::cursor::Cursors;
+use super::write::Writer;
 use crate::app::App;
 
 /// Time and position of an answer.
@@ -27,5 +28,12 @@ impl Stamp {
             as_of: At(app.clock.now()),
             position: Cursors::of(app).text(seq),
         }
+    }
+
+    /// Writes both as the first members of an object: a tag of its bytes leaves them out there.
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer
+            .time_if("as_of", Some(self.as_of.0))
+            .text("position", &self.position);
     }
 }

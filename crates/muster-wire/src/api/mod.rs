@@ -7,17 +7,25 @@
 //! list is an [`Open`] one: a plane writes only words of its list, and a client keeps one that it
 //! does not know as it came.
 
+pub mod act;
 pub mod agents;
+pub mod approval;
 mod at;
 pub mod circuits;
 pub mod events;
+pub mod execution;
 pub mod fleet;
 pub mod held;
 mod known;
+pub mod log;
 pub mod overview;
 pub mod queues;
+pub mod run;
 pub mod search;
-mod word;
+pub mod steps;
+pub mod webhook;
+pub mod why;
+pub mod word;
 
 pub use at::At;
 pub use known::{LastCount, LastMeasure};

@@ -86,6 +86,39 @@ impl<T: Word + utoipa::ToSchema> utoipa::ToSchema for Open<T> {
     }
 }
 
+// The lists that answers speak, each by the name under which a derived schema finds it: a
+// derive does not see through a generic type.
+/// A word of [`AttemptOutcome`](crate::AttemptOutcome).
+pub type AttemptOutcomeWord = Open<crate::AttemptOutcome>;
+/// A word of [`Decision`](crate::Decision).
+pub type DecisionWord = Open<crate::Decision>;
+/// A word of [`ExecutionKind`](crate::ExecutionKind).
+pub type ExecutionKindWord = Open<crate::ExecutionKind>;
+/// A word of [`FunctionKind`](crate::FunctionKind).
+pub type FunctionKindWord = Open<crate::FunctionKind>;
+/// A word of [`Lane`](crate::Lane).
+pub type LaneWord = Open<crate::Lane>;
+/// A word of [`Origin`](crate::Origin).
+pub type OriginWord = Open<crate::Origin>;
+/// A word of [`ReplayMode`](crate::ReplayMode).
+pub type ReplayModeWord = Open<crate::ReplayMode>;
+/// A word of [`Status`](crate::Status).
+pub type StatusWord = Open<crate::Status>;
+/// A word of [`WaitCause`](crate::WaitCause).
+pub type WaitCauseWord = Open<crate::WaitCause>;
+/// A word of [`Act`](super::act::Act).
+pub type ActWord = Open<super::act::Act>;
+/// A word of [`ApprovalState`](super::approval::ApprovalState).
+pub type ApprovalStateWord = Open<super::approval::ApprovalState>;
+/// A word of [`DeliveryState`](super::webhook::DeliveryState).
+pub type DeliveryStateWord = Open<super::webhook::DeliveryState>;
+/// A word of [`SegmentKind`](super::steps::SegmentKind).
+pub type SegmentKindWord = Open<super::steps::SegmentKind>;
+/// A word of [`WhyAct`](super::why::WhyAct).
+pub type WhyActWord = Open<super::why::WhyAct>;
+/// A word of [`WhyKind`](super::why::WhyKind).
+pub type WhyKindWord = Open<super::why::WhyKind>;
+
 #[cfg(test)]
 mod tests {
     use super::*;

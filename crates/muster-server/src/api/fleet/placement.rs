@@ -134,6 +134,7 @@ enum Queue {
 #[utoipa::path(post, path = "/api/v1/fleet/workers", tag = "fleet", request_body = Placement,
     params(("Idempotency-Key" = Option<String>, Header)),
     responses(
+        (status = 200, description = "The same key again: what came of it", body = PlacementMade),
         (status = 201, description = "Placed: it runs, or it exited within its start window", body = PlacementMade),
         (status = 202, description = "It waits for a place", body = PlacementMade),
         (status = 400, description = "Malformed"),

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use muster_store::StoreError;
 use muster_store::annex::{LogRow, Logs};
 use muster_store::{Annex, Stores};
+use muster_wire::api::log::LogPage;
 use muster_wire::{AttemptRef, ExecutionId, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -156,7 +157,7 @@ struct LogsQuery {
 /// The log lines of an execution in order, or, with `follow=true`, as server-sent events.
 #[utoipa::path(get, path = "/api/v1/executions/{id}/logs", tag = "executions",
     params(("id" = String, Path, description = "The execution"), LogsQuery),
-    responses((status = 200, description = "`entries`, `total`, `dropped`, `next_after`, `has_more`"),
+    responses((status = 200, description = "A page of its lines", body = LogPage),
               (status = 404, description = "No such execution")))]
 async fn list(
     State(app): State<App>,

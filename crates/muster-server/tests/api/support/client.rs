@@ -85,7 +85,7 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> Result<Answer, hyper_util::client::legacy::Error> {
         let mut request = Request::builder()
-            .method(method)
+            .method(method.clone())
             .uri(format!("{}{path}", self.base))
             .header("content-type", "application/json");
         for (name, value) in headers {
@@ -94,11 +94,16 @@ impl Client {
         let request = request.body(Full::new(body.into())).unwrap();
         let response = self.inner.request(request).await?;
         let (parts, body) = response.into_parts();
-        Ok(Answer {
+        let answer = Answer {
             status: parts.status,
             headers: parts.headers,
             bytes: body.collect().await.unwrap().to_bytes(),
-        })
+        };
+        if answer.header("content-type") == Some("application/json") {
+            let status = answer.status.as_u16();
+            super::document::check(method.as_str(), path, status, &answer.bytes);
+        }
+        Ok(answer)
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {

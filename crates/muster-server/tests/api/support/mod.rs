@@ -2,6 +2,8 @@
 
 pub(crate) mod agent;
 pub(crate) mod client;
+#[path = "../../support/document.rs"]
+pub(crate) mod document;
 pub(crate) mod nested;
 pub(crate) mod node;
 pub(crate) mod plane;
