@@ -1,7 +1,8 @@
-// This page is being built.
-import { PageHead, useTitle } from "@/shell/crumbs";
+// When does my call start? Which agent's queue waits longest, what holds it, and who comes next in
+// one of them. The order is the plane's own.
+import { OneQueue } from "./one";
+import { AllQueues } from "./all";
 
-export default function Page() {
-  useTitle("queues page");
-  return <PageHead crumbs={<h1>queues page</h1>} />;
+export default function QueuesPage({ agent }: { agent?: string }) {
+  return agent === undefined ? <AllQueues /> : <OneQueue key={agent} agent={agent} />;
 }
