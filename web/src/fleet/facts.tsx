@@ -65,8 +65,8 @@ export function Facts({ node }: { node: NodeWhole }) {
         <tr><th className="w-36 py-1 pr-3">FACT</th><th className="w-28 pr-3">AGE</th><th className="pr-3">SAYS</th><th className="w-20">FROM</th></tr>
       </thead>
       <tbody>
-        {factsOf(node).map((row) => (
-          <tr key={row.fact} className="flex flex-wrap items-baseline gap-x-3 border-t border-border py-1 sm:table-row sm:py-0" style={{ minHeight: "var(--row)" }}>
+        {factsOf(node).map((row, index) => (
+          <tr key={`${index} ${row.fact}`} className="flex flex-wrap items-baseline gap-x-3 border-t border-border py-1 sm:table-row sm:py-0" style={{ minHeight: "var(--row)" }}>
             <th scope="row" className="font-semibold sm:h-[var(--row)] sm:pr-3">{row.fact}</th>
             <td className="whitespace-nowrap sm:pr-3"><FactAge row={row} /></td>
             <td className="order-last w-full text-text-2 sm:w-auto sm:pr-3">{row.says ?? <span className="text-text-3">— {row.missing}</span>}</td>

@@ -3,7 +3,9 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { addressOf, send } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { planeNow } from "@/live/clock";
+import { shortId } from "@/look/format";
 import { Link, path } from "@/router";
+import { Plain } from "@/parts/plain";
 import { ErrorPanel, Skeleton } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
 import { Age } from "@/parts/values";
@@ -36,11 +38,11 @@ export function History({ of, id }: { of: "nodes" | "workers"; id: string }) {
       {lines.length === 0 && <p className="text-text-2">Nothing yet.</p>}
       <ol className="border-t border-border">
         {lines.map((line) => (
-          <li key={`${line.seq} ${line.kind} ${line.worker ?? ""}`} className="grid gap-x-3 gap-y-1 border-b border-border py-1 sm:grid-cols-[90px_150px_1fr]">
+          <li key={`${line.seq} ${line.kind} ${line.worker ?? ""}`} className="flex flex-wrap gap-x-3 gap-y-1 border-b border-border py-1 sm:grid sm:grid-cols-[90px_150px_1fr]">
             <span className="text-text-3"><Age at={line.at} /></span>
             <span>{line.to && /state/.test(line.kind) ? <StateMark state={line.to} kind={line.kind.startsWith("worker") ? "worker" : undefined} evidence={line.from ? `was ${line.from}` : undefined} /> : <span className="text-text-2">{line.kind.replaceAll(/[._]/g, " ")}</span>}</span>
-            <span className="min-w-0 break-words">
-              {of === "nodes" && line.worker && <Link to={path("fleet", "workers", line.worker)} className="underline underline-offset-2">worker</Link>} {line.evidence}
+            <span className="w-full min-w-0 break-words sm:w-auto">
+              {of === "nodes" && line.worker && <Link to={path("fleet", "workers", line.worker)} className="font-mono text-xs underline underline-offset-2" title={line.worker}>{shortId(line.worker)}</Link>} <Plain text={line.evidence} />
             </span>
           </li>
         ))}

@@ -20,6 +20,9 @@ const COLUMNS: Column<FleetNode>[] = [
   { id: "labels", head: "LABELS", width: "minmax(60px, 160px)", from: "lg", cell: (node) => <span className="text-text-2" title={node.labels.join(" ")}>{node.labels.join(" ") || <Unknown reason="it has no labels" />}</span> },
 ];
 
+/** Where there is no column for the evidence, it is the second line. */
+const NARROW = window.matchMedia("(max-width: 639px)");
+
 export type NodeFilter = { state?: string; label?: string; q?: string };
 
 export function useNodePages(filter: NodeFilter, limit: number, enabled = true) {
@@ -40,7 +43,7 @@ export function NodeTable({ filter, clear }: { filter: NodeFilter; clear(): void
     <VirtualTable
       label="Nodes" rows={rows} columns={COLUMNS} idOf={(node) => node.id} total={first?.total ?? null}
       to={(node) => path("fleet", "nodes", node.name)} open={(node) => navigate(path("fleet", "nodes", node.name))}
-      second={(node) => node.state === "online" && !node.drift ? null : node.evidence}
+      second={NARROW.matches ? (node) => (node.state === "online" && !node.drift ? null : node.evidence) : undefined}
       more={pages.hasNextPage && !pages.isFetchingNextPage ? () => void pages.fetchNextPage() : undefined}
       empty={
         <EmptyState>

@@ -1,6 +1,7 @@
 // One node: what do we know, from whom, how old. The verdict, the facts under it, what happened.
 import { useGet } from "@/api/queries";
 import { Link, useQuery } from "@/router";
+import { Plain } from "@/parts/plain";
 import { AsOf, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
 import { Age, Id } from "@/parts/values";
@@ -73,7 +74,7 @@ function Verdict({ node, why, open }: { node: NodeWhole; why(): void; open: bool
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-base">
         <StateMark state={drawnAs(node)} evidence={node.evidence} />
         <span className="text-text-2">since <Age at={node.state_at} plain /></span>
-        <span>{node.evidence}</span>
+        <span><Plain text={node.evidence} /></span>
         <button type="button" className="text-accent underline underline-offset-2" aria-expanded={open} onClick={why}>why</button>
       </p>
       <p className="flex flex-wrap items-center gap-x-4 gap-y-1 text-text-2">

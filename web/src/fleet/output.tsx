@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { addressOf, send } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { Refused } from "@/login/ask";
+import { Plain } from "@/parts/plain";
 import { Age } from "@/parts/values";
 import { endOf, lastLines } from "./exit";
 import type { Worker } from "./shapes";
@@ -29,7 +30,7 @@ function LastWords({ worker }: { worker: Worker }) {
       {exit.reason && <p className="text-text-2">{exit.reason}</p>}
       {exit.output === "" ? <p className="text-text-2">It said nothing{exit.reason ? "" : ", or nobody heard it"}.</p> : (
         <>
-          <pre className="max-h-96 overflow-auto rounded-sm border border-border bg-sunken p-2" tabIndex={0} aria-label="Last output">{all ? exit.output : last.text}</pre>
+          <pre className="max-h-96 overflow-auto rounded-sm border border-border bg-sunken p-2" tabIndex={0} aria-label="Last output"><Plain text={all ? exit.output : last.text} lines /></pre>
           {last.more > 0 && <button type="button" className="self-start text-accent underline underline-offset-2" onClick={() => setAll(!all)}>{all ? "only the end" : `${last.more} lines above`}</button>}
         </>
       )}
@@ -55,7 +56,7 @@ function Screen({ id }: { id: string }) {
       {said.data && (
         <>
           <p className="text-xs text-text-3">its {said.data.source} {said.data.at && <Age at={said.data.at} />}</p>
-          <pre className="max-h-96 w-full overflow-auto rounded-sm border border-border bg-sunken p-2" tabIndex={0} aria-label="Screen">{said.data.text || "nothing"}</pre>
+          <pre className="max-h-96 w-full overflow-auto rounded-sm border border-border bg-sunken p-2" tabIndex={0} aria-label="Screen"><Plain text={said.data.text || "nothing"} lines /></pre>
         </>
       )}
     </section>

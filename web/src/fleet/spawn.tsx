@@ -5,12 +5,13 @@ import { type ReactNode, useDeferredValue, useEffect, useId, useRef, useState } 
 import { Problem } from "@/api/problem";
 import { AskKey } from "@/login/ask";
 import { Link, navigate, path } from "@/router";
+import { Plain } from "@/parts/plain";
 import { CommandLine } from "@/parts/says";
-import { StateMark } from "@/parts/state-mark";
 import { useKeys } from "@/shell/keys";
 import { type Placed, place, wouldPlace } from "./calls";
 import { PassedOverList } from "./drift";
 import type { PassedOver, PlacementPlan } from "./shapes";
+import { WorkerMark } from "./worker-mark";
 import { EMPTY, type Typed, commandOf, wantedOf } from "./spawn-form";
 
 export function Spawn({ close, node }: { close(): void; node: string }) {
@@ -186,14 +187,14 @@ function Receipt({ placed }: { placed: Placed }) {
   return (
     <div className="flex flex-col gap-2">
       <p className="flex flex-wrap items-center gap-2">
-        <StateMark state={worker.state} kind="worker" evidence={worker.evidence} />
+        <WorkerMark worker={worker} />
         <Link to={path("fleet", "workers", worker.id)} className="font-semibold underline underline-offset-2">{worker.name}</Link>
         <span>{worker.evidence}</span>
       </p>
       {placed.started === false && (
         <>
           <p className="text-fail">It was started and ended within its start window.</p>
-          <pre className="max-h-48 overflow-auto bg-sunken p-2">{worker.exit?.output || worker.exit?.reason || "it said nothing"}</pre>
+          <pre className="max-h-48 overflow-auto bg-sunken p-2"><Plain text={worker.exit?.output || worker.exit?.reason || "it said nothing"} lines /></pre>
         </>
       )}
       {placed.started === undefined && <p className="text-text-2">It waits for a place: {worker.waits_for}</p>}

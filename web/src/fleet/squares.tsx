@@ -14,7 +14,7 @@ const SQUARES_MAX = 32;
 
 export function Squares({ parts, size = 10 }: { parts: Part[]; size?: number }) {
   const total = parts.reduce((sum, part) => sum + part.count, 0);
-  if (total === 0) return <span aria-hidden className="text-text-3">·</span>;
+  if (total === 0) return <span aria-hidden style={{ height: size }} />;
   if (total > SQUARES_MAX) return <RoomBar parts={parts} />;
   return (
     <span aria-hidden className="flex flex-wrap gap-[2px]" title={saidOf(parts)}>

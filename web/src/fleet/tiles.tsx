@@ -2,6 +2,7 @@
 // is a link; what it says in colour and shape it also says in words.
 import { Link, path } from "@/router";
 import { count } from "@/look/format";
+import { Plain } from "@/parts/plain";
 import { Glyph, StateMark } from "@/parts/state-mark";
 import { Age } from "@/parts/values";
 import { colourOf, lookOf } from "@/look/words";
@@ -34,7 +35,7 @@ function Tile({ node }: { node: FleetNode }) {
       <Link to={placeOf(node)} title={node.evidence}
         className={`flex h-full flex-col gap-2 rounded-sm border bg-surface p-2 no-underline hover:bg-hover hover:no-underline ${quiet ? "border-border" : "border-line"}`}>
         <span className="flex items-center justify-between gap-2">
-          <b className="truncate">{node.name}</b>
+          <b className="truncate"><Plain text={node.name} /></b>
           <span className="shrink-0 text-xs text-text-3"><Age at={node.heard_at} plain reason="never heard" /></span>
         </span>
         <span className="flex flex-wrap items-center justify-between gap-x-2">
@@ -107,7 +108,7 @@ function LabelRow({ label, most }: { label: LabelSum; most: number }) {
   return (
     <tr className="border-t border-border" style={{ height: "var(--row)" }}>
       <td className="max-w-[16rem] truncate pr-3">{label.label || "no label"}</td>
-      <td className="pr-3 text-right"><Link to={`/fleet?${query}`} className="underline underline-offset-2">{count(label.nodes)}</Link></td>
+      <td className="pr-3 text-right">{label.label ? <Link to={`/fleet?${query}`} className="underline underline-offset-2">{count(label.nodes)}</Link> : count(label.nodes)}</td>
       <td className="pr-3">
         <span className="flex flex-wrap gap-x-2">
           {statesOf(label.states).map(([state, n]) => (

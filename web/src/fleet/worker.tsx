@@ -4,8 +4,8 @@ import { type ReactNode, Suspense, lazy } from "react";
 import { useGet } from "@/api/queries";
 import { count } from "@/look/format";
 import { Link, navigate, path, usePath, useQuery } from "@/router";
+import { Plain } from "@/parts/plain";
 import { AsOf, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
-import { StateMark } from "@/parts/state-mark";
 import { Age, Id, Took, Unknown } from "@/parts/values";
 import { WhyPanel } from "@/parts/why";
 import { PageHead, useTitle } from "@/shell/crumbs";
@@ -16,6 +16,7 @@ import { History } from "./history";
 import { Output } from "./output";
 import type { Worker } from "./shapes";
 import { WorkerActs } from "./worker-acts";
+import { WorkerMark } from "./worker-mark";
 
 const Terminal = lazy(() => import("@/terminal/terminal"));
 const ROUTES = ["/api/v1/fleet/workers/"];
@@ -41,7 +42,7 @@ export default function WorkerPage({ worker }: { worker: string }) {
           <>
             <Link to="/fleet" className="text-text-2">Fleet</Link><span className="text-text-3">/</span>
             {known?.node && <><Link to={path("fleet", "nodes", known.node_name ?? known.node)} className="text-text-2">{known.node_name ?? known.node}</Link><span className="text-text-3">/</span></>}
-            <h1>{known?.name ?? worker}</h1>
+            <h1><Plain text={known?.name ?? worker} /></h1>
             {known && <Id id={known.id} />}
           </>
         }
@@ -80,10 +81,10 @@ export default function WorkerPage({ worker }: { worker: string }) {
 function Verdict({ worker, why, open }: { worker: Worker; why(): void; open: boolean }) {
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-base">
-      <StateMark state={worker.state} kind="worker" evidence={worker.evidence} />
-      <span>{worker.evidence}</span>
+      <WorkerMark worker={worker} />
+      <span><Plain text={worker.evidence} /></span>
       {worker.confirmed_at && <span className="text-text-2">confirmed <Age at={worker.confirmed_at} /></span>}
-      {worker.pid !== null && <span className="text-text-2">pid {worker.pid}</span>}
+      {worker.pid !== null && <span className="text-text-2">{worker.state === "unknown" ? "last known pid" : "pid"} {worker.pid}</span>}
       {worker.state === "running" && worker.started_at && <span className="text-text-2">up <Took from={worker.started_at} /></span>}
       {worker.ended_at && <span className="text-text-2">{endOf(worker)}</span>}
       <button type="button" className="text-accent underline underline-offset-2" aria-expanded={open} onClick={why}>why</button>
@@ -95,7 +96,7 @@ function Particulars({ worker }: { worker: Worker }) {
   const target = worker.target.node ?? (worker.target.labels.length > 0 ? worker.target.labels.join(" ") : "anywhere");
   const { mode, max } = worker.restart;
   const rows: [string, ReactNode][] = [
-    ["command", <code key="c" className="break-all">{worker.command}</code>],
+    ["command", <code key="c" className="break-all"><Plain text={worker.command} /></code>],
     ["agent", worker.agent ? <Link key="a" to={path("agents", worker.agent)} className="underline underline-offset-2">{worker.agent}</Link> : <Unknown key="a" reason="no agent registered with its key" />],
     ["restart", mode === "never" ? "never" : `${mode}, ${count(worker.restarts)}${max === null ? "" : ` of ${count(max)}`} used`],
     ["asked for", target],
@@ -107,7 +108,7 @@ function Particulars({ worker }: { worker: Worker }) {
   if (worker.place_by) rows.push(["gives up", <Age key="g" at={worker.place_by} due />]);
   if (worker.waits_for) rows.push(["waits for", worker.waits_for]);
   if (worker.release) rows.push(["to end", <><Age key="r" at={worker.release.at} /> by {worker.release.by}{worker.release.reason && `: ${worker.release.reason}`}</>]);
-  if (worker.unknown_because) rows.push(["not known", worker.unknown_because]);
+  if (worker.unknown_because) rows.push(["not known", worker.unknown_because.replaceAll("_", " ")]);
   return (
     <dl className="grid grid-cols-[max-content_1fr] gap-x-4 gap-y-1">
       {rows.map(([name, value]) => (

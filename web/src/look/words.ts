@@ -27,7 +27,7 @@ const LOOKS: Record<string, { shape: Shape; colour: Colour }> = {
   draining: look("dotted", "neutral"), releasing: look("dotted", "neutral"),
   down: look("cross", "fail"), lost: look("cross", "fail"), gone: look("cross", "fail"),
   offline: look("cross", "fail"), dead: look("cross", "fail"), revoked: look("cross", "fail"),
-  exited: look("cross", "fail"), retired: look("slashed", "neutral"),
+  exited: look("cross", "fail"), exited_0: look("check", "ok"), retired: look("slashed", "neutral"),
   flapping: look("waves", "wait"), unreachable_callback: look("warning", "wait"),
   drift: look("warning", "wait"), late: look("warning", "wait"),
   approved: look("check", "ok"), rejected: look("slashed", "neutral"), expired: look("clock", "time"),

@@ -6,7 +6,7 @@ import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 import { PALETTE } from "./palette";
 import type { Screen } from "./session";
-import { strictDocument, withNonce } from "./strict";
+import { openStrict } from "./strict";
 
 /** What may wait to be drawn; more is dropped and counted. */
 const WAITING_MAX = 8 * 1024 * 1024;
@@ -21,7 +21,6 @@ export type ScreenEvents = {
 
 export function makeScreen(box: HTMLElement, events: ScreenEvents, wanted: { font: number; reader: boolean }) {
   const term = new Terminal({
-    documentOverride: strictDocument(),
     allowProposedApi: true,
     theme: PALETTE,
     minimumContrastRatio: 4.5,
@@ -36,7 +35,7 @@ export function makeScreen(box: HTMLElement, events: ScreenEvents, wanted: { fon
   });
   const fit = new FitAddon();
   term.loadAddon(fit);
-  withNonce(() => term.open(box));
+  openStrict(term, box);
   let waiting = 0;
   let font = wanted.font;
   let size = { rows: 24, cols: 80 };

@@ -163,8 +163,8 @@ function Foot({ session, view }: { session: Session; view: TerminalScreen }) {
         )}
         {!open && phase.is !== "connecting" && phase.is !== "refused" && <button type="button" className="button" data-primary onClick={() => session.again()}>Connect <kbd className="ml-1">⏎</kbd></button>}
         <button type="button" className="button" aria-expanded={finding} onClick={() => setFinding(!finding)}>Find</button>
-        <button type="button" className="button" aria-label="Smaller type" onClick={() => font(-1)}>A−</button>
-        <button type="button" className="button" aria-label="Larger type" onClick={() => font(1)}>A+</button>
+        <button type="button" className="button" aria-label="A− smaller type" onClick={() => font(-1)}>A−</button>
+        <button type="button" className="button" aria-label="A+ larger type" onClick={() => font(1)}>A+</button>
         <button type="button" className="button" aria-pressed={reader} onClick={() => {
           view.readerMode(!reader);
           keep({ reader: !reader });
