@@ -38,11 +38,14 @@ export function count(value: number | bigint | null | undefined): string {
   return value.toLocaleString("en-US");
 }
 
-/** At most six characters: `128 k`. Only for narrow cells, with the exact number on hover. */
+/** At most six characters: `1.29 M`, `88.2 k`, `128 k`. Cut; only for narrow cells, with the exact number on hover. */
 export function short(value: number): string {
   if (Math.abs(value) < 10_000) return count(value);
-  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
-    if (Math.abs(value) >= size) return `${Math.floor(value / size)} ${unit}`;
+  for (const [size, unit] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
+    const parts = value / size;
+    if (Math.abs(parts) < 1) continue;
+    const places = Math.abs(parts) < 10 ? 2 : Math.abs(parts) < 100 ? 1 : 0;
+    return `${(Math.trunc(parts * 10 ** places) / 10 ** places).toFixed(places)} ${unit}`;
   }
   return count(value);
 }
@@ -51,7 +54,7 @@ export function short(value: number): string {
 export function percent(part: number, of: number): string {
   if (of === 0) return `${count(part)} of 0`;
   const exact = (part / of) * 100;
-  const shown = part > 0 && exact < 1 ? "<1" : String(Math.floor(exact));
+  const shown = part > 0 && exact < 1 ? "<1" : part < of && exact >= 99 ? "99" : String(Math.round(exact));
   return `${count(part)} of ${count(of)}, ${shown} %`;
 }
 

@@ -12,6 +12,9 @@ it("an absolute range stands still", () => {
     since: "2026-11-01T00:00:00.000Z", until: "2026-11-02T00:00:00.000Z", absolute: true,
   });
 });
+it("a range that ends in the future goes on until then", () => {
+  expect(rangeOf("2026-11-29T00:00:00Z..2026-11-30T00:00:00Z", NOW)).toMatchObject({ until: "2026-11-30T00:00:00.000Z", absolute: false });
+});
 it("a range without an end goes on", () => {
   expect(rangeOf("2026-11-01T00:00:00Z..", NOW)).toEqual({ text: "2026-11-01T00:00:00Z..", since: "2026-11-01T00:00:00.000Z", absolute: false });
 });

@@ -8,7 +8,7 @@ export type Range = {
   /** RFC 3339, for the plane; absent: from the beginning. */
   since?: string;
   until?: string;
-  /** Both ends are fixed: the page stands still. */
+  /** Both ends are fixed and past: the page stands still. */
   absolute: boolean;
 };
 
@@ -39,7 +39,7 @@ export function rangeOf(text: string, now: number): Range {
   if (from && to && more === undefined) {
     const [start, end] = [timeOf(from), timeOf(to)];
     if (!Number.isNaN(start) && !Number.isNaN(end) && start < end) {
-      return { text, since: new Date(start).toISOString(), until: new Date(end).toISOString(), absolute: true };
+      return { text, since: new Date(start).toISOString(), until: new Date(end).toISOString(), absolute: end <= now };
     }
   }
   const span = spanOf(text);

@@ -285,7 +285,7 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
                 ) : (
                   <div className="list-line" style={{ gridTemplateColumns: template, height: row }}>{tick}{cells(each, shown)}</div>
                 )}
-                {hasSecond(second) && <div className="list-second" role="gridcell" data-checks={checks || undefined}>{second}</div>}
+                {hasSecond(second) && <div className="list-second" role="gridcell" data-checks={checks || undefined} data-plain={shown[0]?.id !== "state" || undefined}>{second}</div>}
               </div>
             );
           })}

@@ -40,9 +40,9 @@ export function AllQueues() {
         label="queues" fill rows={rows} idOf={(line) => line.agent} to={(line) => path("queues", line.agent)} query={query} total={found.length} fresh={fresh} place="queues"
         columns={[
           { id: "agent", head: "Agent", width: "minmax(140px, 1.2fr)", link: true, card: "head", cell: (line) => <Plain text={line.agent} /> },
-          { id: "run", head: "Run/cap", width: "80px", align: "end", from: "sm", card: "line", cell: (line) => <RunCap line={line} /> },
-          { id: "wait", head: "Wait", width: "88px", align: "end", card: "side", cell: (line) => <Waiting line={line} /> },
-          { id: "oldest", head: "Oldest", width: "80px", align: "end", card: "line", cell: (line) => <Oldest line={line} /> },
+          { id: "run", head: "Run/cap", width: "80px", align: "end", from: "sm", card: "line", cell: (line) => <><span className="card-only">runs </span><RunCap line={line} /></> },
+          { id: "wait", head: "Wait", width: "88px", align: "end", card: "side", cell: (line) => <><Waiting line={line} /><span className="card-only"> wait</span></> },
+          { id: "oldest", head: "Oldest", width: "80px", align: "end", card: "line", cell: (line) => <><span className="card-only">oldest </span><Oldest line={line} /></> },
           { id: "rate", head: "Starts", width: "80px", align: "end", from: "sm", cell: (line) => <Rate line={line} /> },
           { id: "last", head: "Last ≈", width: "80px", align: "end", from: "sm", cell: (line) => <LastStarts line={line} /> },
           { id: "held", head: "Held up by", width: "minmax(160px, 2fr)", card: "line", cell: (line) => <HeldBy line={line} /> },

@@ -1,15 +1,9 @@
 // What a line of the lists shows of a run or an execution, in one shape. Pure.
-// local type: until the document has the keys that are being added.
+import type { components } from "muster-openapi";
+
 export type Counts = Record<string, number>;
-export type ExecutionLine = {
-  execution_id: string; run_id: string; target: string; agent: string; function: string; state: string; status: string; status_reason?: string;
-  why?: string; error?: string; error_category?: string; parent_execution_id?: string; attempt: number; created_at: string; started_at?: string; completed_at?: string; duration_ms?: number;
-  origin?: string; kind?: string; session_id?: string;
-};
-export type RunLine = {
-  run_id: string; name?: string; state?: string; status: string; why?: string; executions: number; counts: Counts;
-  started_at?: string; ended_at?: string; took_ms?: number; source_run_id?: string; root: ExecutionLine;
-};
+export type ExecutionLine = components["schemas"]["ExecutionItem"];
+export type RunLine = components["schemas"]["RunItem"];
 
 /** One line of either list. */
 export type Line = {
@@ -21,8 +15,8 @@ const encoded = encodeURIComponent;
 
 export function lineOfRun(run: RunLine): Line {
   return {
-    id: run.run_id, run: run.run_id, to: `/runs/${encoded(run.run_id)}`, name: run.name ?? run.root.target, state: run.state ?? run.status, why: run.why,
-    counts: run.counts, steps: run.executions, at: run.started_at ?? run.root.created_at, ended: run.ended_at, took: run.took_ms, restartOf: run.source_run_id,
+    id: run.run_id, run: run.run_id, to: `/runs/${encoded(run.run_id)}`, name: run.name, state: run.state, why: run.why,
+    counts: run.counts as Counts, steps: run.executions, at: run.started_at, ended: run.ended_at, took: run.took_ms, restartOf: run.source_run_id,
   };
 }
 

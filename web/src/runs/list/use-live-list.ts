@@ -16,6 +16,8 @@ type Source<Row> = {
   /** The row that an event is about. */
   about(event: PlaneEvent): string | undefined;
   topic: string;
+  /** How often it is asked for again at most; half a second when left out. */
+  everyMs?: number;
 };
 
 type Kept = { list: LiveList<unknown>; at: number };
@@ -87,7 +89,7 @@ export function useLiveList<Row>(source: Source<Row>) {
       put(mine.key, { error: Problem.of(error) });
     } finally {
       busy.current = false;
-      if (changed.current.size > 0) later(Math.max(REFRESH_MS, 3 * (performance.now() - asked)));
+      if (changed.current.size > 0) later(Math.max(mine.everyMs ?? REFRESH_MS, 3 * (performance.now() - asked)));
     }
     // eslint-disable-next-line react-hooks/exhaustive-deps -- `later` only sets the timer
   }, [put]);
@@ -118,7 +120,7 @@ export function useLiveList<Row>(source: Source<Row>) {
       if (id === undefined) return;
       changed.current.add(id);
     }
-    if (!busy.current) later(REFRESH_MS);
+    if (!busy.current) later(latest.current.everyMs ?? REFRESH_MS);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- `later` only sets the timer
   }, []));
 
