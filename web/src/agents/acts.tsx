@@ -1,0 +1,148 @@
+// What can be done about an agent: hold and lift the hold, change its cap, approve its tags, take
+// it off the list. Used by the list, the page and the queues.
+import { type ReactNode, useState } from "react";
+import { ask, touched, wouldDo } from "@/execution/ask";
+import { count } from "@/look/format";
+import type { NamedAct } from "@/execution/acts";
+import { Plain } from "@/parts/plain";
+import type { AgentLine, CapSet } from "./shapes";
+
+type Lifted = { queued: { agent: string; executions: number }[]; executions: number; agents: string[]; held: boolean };
+type Retired = { text?: string };
+
+/** Drafts of the fields, by agent: a refusal does not lose what was typed. */
+const reasons = new Map<string, string>();
+const caps = new Map<string, string>();
+
+export function agentActs(agent: AgentLine): NamedAct[] {
+  const acts = [agent.hold ? unhold(agent) : hold(agent), cap(agent)];
+  if (agent.pending_tags && agent.pending_tags.length > 0) acts.unshift(approveTags(agent, agent.pending_tags));
+  if (agent.state !== "active" && agent.state !== "degraded") acts.push(retire(agent));
+  return acts;
+}
+
+function refresh(id: string): void {
+  touched(id, "/api/v1/nodes", "/api/v1/hold", "/api/v1/queues");
+}
+
+/** Stops dispatching to it; only lifting the hold takes it back, so there is no undo. */
+export function hold(agent: Pick<AgentLine, "id" | "queue">): NamedAct {
+  return {
+    name: "hold", verb: "Hold", kind: "ask", hint: "Shift+H", scope: "operate", object: agent.id, keep: "Not now",
+    command: `muster hold ${agent.id} --reason …`,
+    consequence: async () => (
+      <div className="flex flex-col gap-2">
+        <p>Nothing more is sent to <b><Plain text={agent.id} /></b>. What it has goes on; calls are queued{agent.queue.depth > 0 && <>, {count(agent.queue.depth)} wait already</>}.</p>
+        <Draft drafts={reasons} id={agent.id} label="Reason, shown to everybody who waits" />
+      </div>
+    ),
+    run: async (key) => {
+      const reason = reasons.get(agent.id)?.trim() || "held from the dashboard";
+      await ask("/api/v1/hold", { path: {}, body: { agent: agent.id, reason }, key });
+      reasons.delete(agent.id);
+      refresh(agent.id);
+      return "held";
+    },
+  };
+}
+
+export function unhold(agent: Pick<AgentLine, "id" | "hold">): NamedAct {
+  const everything = agent.hold?.everything === true;
+  const body = everything ? {} : { agent: agent.id };
+  return {
+    name: "unhold", verb: everything ? "Lift the hold over everything" : "Unhold", kind: "wide", scope: "operate",
+    confirm: everything ? "everything" : agent.id, command: everything ? "muster unhold" : `muster unhold ${agent.id}`,
+    consequence: async () => {
+      const would = await wouldDo<Lifted>("/api/v1/unhold", { path: {}, body });
+      return (
+        <div className="flex flex-col gap-1">
+          <p>{count(would.executions)} queued {would.executions === 1 ? "execution goes" : "executions go"} out while slots allow.</p>
+          <ul>{would.queued.slice(0, 12).map((each) => <li key={each.agent}><Plain text={each.agent} />: {count(each.executions)}</li>)}</ul>
+          {would.held && <p className="text-wait">The hold over everything stays: nothing goes out before that is lifted.</p>}
+        </div>
+      );
+    },
+    run: async (key) => {
+      const done = await ask<Lifted>("/api/v1/unhold", { path: {}, body, key });
+      refresh(agent.id);
+      return `lifted, ${count(done.executions)} may go out`;
+    },
+  };
+}
+
+const capText = (value: number | null): string => (value === null ? "no cap" : `cap ${count(value)}`);
+
+/** Changes how many it may run at once. The old value is in Undo. */
+function cap(agent: AgentLine): NamedAct {
+  const set = (value: number | null, key: string) => ask<CapSet>("/api/v1/nodes/{agent}/cap", { path: { agent: agent.id }, body: { cap: value }, key, method: "PUT" });
+  const was = agent.slots.cap;
+  return {
+    name: "cap", verb: "Cap", kind: "ask", scope: "operate", object: agent.id, keep: "Not now",
+    consequence: async () => (
+      <div className="flex flex-col gap-2">
+        <p>How many calls <b><Plain text={agent.id} /></b> may run at once. Now {capText(was)}, {count(agent.slots.used)} held. A smaller one ends nothing: it holds back what starts next.</p>
+        <Draft drafts={caps} id={agent.id} label="Cap; empty for none" initial={was === null ? "" : String(was)} numeric />
+      </div>
+    ),
+    run: async (key) => {
+      const typed = (caps.get(agent.id) ?? (was === null ? "" : String(was))).trim();
+      const value = typed === "" ? null : Number(typed);
+      if (value !== null && !(Number.isInteger(value) && value >= 1)) throw new Error("a cap is a whole number of at least 1, or empty for none");
+      const done = await set(value, key);
+      caps.delete(agent.id);
+      refresh(agent.id);
+      return `${capText(done.cap)}, was ${capText(done.was)}`;
+    },
+    undo: async (key) => {
+      const done = await set(was, key);
+      refresh(agent.id);
+      return `${capText(done.cap)} again`;
+    },
+  };
+}
+
+function approveTags(agent: AgentLine, tags: readonly string[]): NamedAct {
+  return {
+    name: "approve_tags", verb: "Approve tags", kind: "ask", scope: "admin", primary: true, keep: "Not yet",
+    command: `muster tags approve ${agent.id}`,
+    consequence: async () => (
+      <p><b><Plain text={agent.id} /></b> may then be called with the {tags.length === 1 ? "tag" : "tags"} <code><Plain text={tags.join(", ")} /></code>. Everybody who may call can reach it.</p>
+    ),
+    run: async (key) => {
+      await ask("/api/v1/tags/{agent}/approve", { path: { agent: agent.id }, body: { tags }, key });
+      refresh(agent.id);
+      return "approved";
+    },
+  };
+}
+
+function retire(agent: AgentLine): NamedAct {
+  const template = "/api/v1/nodes/{agent}/retire";
+  return {
+    name: "retire", verb: "Retire", kind: "wide", danger: true, scope: "operate", confirm: agent.id,
+    consequence: async () => {
+      const would = await wouldDo<Retired>(template, { path: { agent: agent.id } });
+      return <p>{would.text ? <Plain text={would.text} /> : "It leaves the list and its id is free. Its executions stay."}</p>;
+    },
+    run: async (key) => {
+      await ask<Retired>(template, { path: { agent: agent.id }, key });
+      refresh(agent.id);
+      return "retired";
+    },
+  };
+}
+
+function Draft({ drafts, id, label, initial = "", numeric }: { drafts: Map<string, string>; id: string; label: string; initial?: string; numeric?: boolean }): ReactNode {
+  const [text, setText] = useState(drafts.get(id) ?? initial);
+  return (
+    <label className="flex flex-col gap-1">
+      <span className="text-text-2">{label}</span>
+      <input className="field" data-first value={text} inputMode={numeric ? "numeric" : undefined} maxLength={500}
+        onChange={(event) => {
+          drafts.set(id, event.target.value);
+          setText(event.target.value);
+        }} />
+    </label>
+  );
+}
+
