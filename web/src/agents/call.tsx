@@ -173,7 +173,7 @@ function Call({ agent, offer }: { agent: Agent; offer: Offer }) {
           <CommandLine command={curlOf(wanted, window.location.origin)} />
           {muster ? <CommandLine command={muster} /> : <p className="text-xs text-text-3">muster call has no flag for a priority</p>}
         </div>
-        <div className="fixed inset-x-0 bottom-14 z-10 flex flex-wrap items-center gap-3 border-t border-border bg-surface p-2 sm:static sm:border-0 sm:bg-transparent sm:p-0">
+        <div className="fixed inset-x-0 bottom-[57px] z-10 flex flex-wrap items-center gap-3 border-t border-border bg-surface p-2 sm:static sm:border-0 sm:bg-transparent sm:p-0">
           <button type="button" className="button" data-solid="primary" aria-disabled={sending || undefined} onClick={() => void go()}>
             {sending ? "Sending …" : "Send"}<KeyHint k="Ctrl+Enter" />
           </button>

@@ -169,9 +169,9 @@ function restarts(execution: ExecutionItem, open: boolean): NamedAct[] {
         touched(id, run_id);
         return (
           <>
-            {editing ? "forked" : "restarted"} as <Link className="text-accent" to={path("runs", done.run_id)}><Id id={done.run_id} plain /></Link>
+            {editing ? "forked" : "restarted"} as <Link className="text-accent underline" to={path("runs", done.run_id)}><Id id={done.run_id} plain /></Link>
             {" · "}
-            <Link className="text-accent" to={`/compare?a=${encodeURIComponent(run_id)}&b=${encodeURIComponent(done.run_id)}`}>compare</Link>
+            <Link className="text-accent underline" to={`/compare?a=${encodeURIComponent(run_id)}&b=${encodeURIComponent(done.run_id)}`}>compare</Link>
           </>
         );
       },

@@ -28,7 +28,7 @@ export function PanelHead({ execution, acts, close, alone }: { execution: Execut
         </h2>
         <Id id={execution.execution_id} />
         <span className="flex-1" />
-        {close && <button type="button" className="min-h-6 min-w-6 text-text-2 hover:bg-hover" aria-label="Close" title="Close · Esc" onClick={close}>✕</button>}
+        {close && <button type="button" className="min-h-[24px] min-w-[24px] text-text-2 hover:bg-hover" aria-label="Close" title="Close · Esc" onClick={close}>✕</button>}
       </div>
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-text-2">
         {Facts({ execution, open, alone }).map((fact, index) => <span key={index}>{fact}</span>)}
@@ -45,11 +45,11 @@ export function PanelHead({ execution, acts, close, alone }: { execution: Execut
 /** What there is to say beside its state; only what is special. */
 function Facts({ execution, open, alone }: { execution: ExecutionItem; open: boolean; alone?: boolean }): ReactNode[] {
   const facts: ReactNode[] = [];
-  const to = (id: string) => <Link className="text-accent" to={path("executions", id)}><Id id={id} plain /></Link>;
+  const to = (id: string) => <Link className="text-accent underline" to={path("executions", id)}><Id id={id} plain /></Link>;
   facts.push(execution.kind === "observed" ? "reported by its agent, not dispatched" : execution.attempt === 0 ? "not sent yet" : `attempt ${execution.attempt}`);
   if (open) facts.push(<>accepted <Age at={execution.created_at} /></>);
   else facts.push(<>took <Took ms={execution.duration_ms} from={execution.created_at} to={execution.completed_at} /></>, <>ended <Age at={execution.completed_at} /></>);
-  if (alone) facts.push(<>run <Link className="text-accent" to={path("runs", execution.run_id)}><Id id={execution.run_id} plain /></Link></>);
+  if (alone) facts.push(<>run <Link className="text-accent underline" to={path("runs", execution.run_id)}><Id id={execution.run_id} plain /></Link></>);
   if (execution.lane !== "async") facts.push(<>lane <Plain text={execution.lane} /></>);
   if (execution.priority !== 5) facts.push(`priority ${execution.priority}`);
   if (execution.session_id) facts.push(<>session <Plain text={execution.session_id} /></>);

@@ -74,7 +74,7 @@ export function JsonTree({ tokens, label, fill, handle }: { tokens: Tokens; labe
         return (
           <div id={`${name}-${index}`} role="treeitem" aria-level={node.depth + 1} aria-selected={index === at} aria-setsize={tokens.nodes[node.parent]?.count ?? 1}
             aria-posinset={node.index + 1} aria-expanded={isHolder(node) || isLong(node) ? isOpen(tokens, row.node, folds) : undefined}
-            className={`group flex h-5 items-center gap-1 pr-3 whitespace-pre ${index === at ? "bg-selected" : "hover:bg-hover"}`}
+            className={`group flex h-[20px] items-center gap-1 pr-3 whitespace-pre ${index === at ? "bg-selected" : "hover:bg-hover"}`}
             style={{ paddingLeft: 12 + Math.min(node.depth, INDENT_MAX) * 14 }}
             onClick={() => setActive(index)}>
             {row.part < 0
@@ -144,7 +144,7 @@ function StringValue({ tokens, node, open, long }: { tokens: Tokens; node: Node;
 function Copies({ tokens, node, index }: { tokens: Tokens; node: Node; index: number }) {
   const [path, copyPath] = useCopy();
   const [value, copyValue] = useCopy();
-  const button = "min-h-5 rounded-sm bg-surface px-1 font-sans text-accent hover:underline disabled:text-text-3 disabled:no-underline";
+  const button = "min-h-[20px] rounded-sm bg-surface px-1 font-sans text-accent hover:underline disabled:text-text-3 disabled:no-underline";
   return (
     <span className="sticky right-2 ml-auto flex gap-1 pl-4">
       <button type="button" className={button} title={pathOf(tokens, index)} onClick={() => copyPath(pathOf(tokens, index))}>

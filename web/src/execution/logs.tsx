@@ -48,7 +48,7 @@ export function LogsTab({ id, open }: { id: string; open: boolean }) {
           {logs.dropped > 0 && `, ${count(logs.dropped)} dropped (bound)`}
         </span>
         {open && !follow && (
-          <button type="button" className="min-h-6 text-accent hover:underline" onClick={() => { setFollow(true); box.current?.toEnd(); }}>to the end</button>
+          <button type="button" className="min-h-[24px] text-accent hover:underline" onClick={() => { setFollow(true); box.current?.toEnd(); }}>to the end</button>
         )}
         {open && follow && <span className="text-text-3">following</span>}
         <a className="text-accent" href={addressOf("/api/v1/executions/{id}/logs", { path: { id }, query: { limit: 5000 } })} download={`${id}-logs.json`}>download</a>
@@ -71,11 +71,11 @@ export function LogsTab({ id, open }: { id: string; open: boolean }) {
 
 function Line({ row, chosen, choose }: { row: LogRow; chosen: LogLine | undefined; choose(line: LogLine): void }) {
   const { clock } = useDisplay();
-  if (row.is === "gap") return <div className="hatched h-5 px-3 text-text-2"><span className="bg-surface px-1">{count(row.lines)} lines dropped (bound)</span></div>;
+  if (row.is === "gap") return <div className="hatched h-[20px] px-3 text-text-2"><span className="bg-surface px-1">{count(row.lines)} lines dropped (bound)</span></div>;
   const { line } = row;
   return (
     <button type="button" tabIndex={-1} onClick={() => choose(line)}
-      className={`flex h-5 w-full items-center gap-2 px-3 text-left whitespace-pre ${chosen?.seq === line.seq ? "bg-selected" : "hover:bg-hover"}`}>
+      className={`flex h-[20px] w-full items-center gap-2 px-3 text-left whitespace-pre ${chosen?.seq === line.seq ? "bg-selected" : "hover:bg-hover"}`}>
       <time className="text-text-3" dateTime={line.ts} title={line.ts}>{clockText(line.ts, clock === "utc")}</time>
       <span className={`w-14 shrink-0 truncate ${COLOURS[line.level.toLowerCase()] ?? "text-text-2"}`}><Plain text={line.level} /></span>
       <span><Plain text={line.message} /></span>
@@ -101,8 +101,8 @@ function Detail({ line, close }: { line: LogLine; close(): void }) {
         <span><Plain text={line.event_type} /> from <Plain text={line.source} /></span>
         <span>{line.ts}</span>
         <span className="flex-1" />
-        <button type="button" className="min-h-6 text-accent hover:underline" onClick={() => copy(line.message)}>{copied ? "copied" : "copy text"}</button>
-        <button type="button" className="min-h-6 text-accent hover:underline" onClick={close}>close</button>
+        <button type="button" className="min-h-[24px] text-accent hover:underline" onClick={() => copy(line.message)}>{copied ? "copied" : "copy text"}</button>
+        <button type="button" className="min-h-[24px] text-accent hover:underline" onClick={close}>close</button>
       </div>
       <pre className="max-h-24 overflow-auto px-3 break-words whitespace-pre-wrap"><Plain text={line.message} lines /></pre>
       {tokens.nodes.length > 1 && <JsonTree tokens={tokens} label="Attributes" fill />}

@@ -64,19 +64,19 @@ export function PayloadView({ id, kind, name, none, settled, fill }: PayloadView
           <span role="group" aria-label="View" className="flex gap-1">
             {(["tree", "text"] as const).map((each) => (
               <button key={each} type="button" aria-pressed={view === each} onClick={() => look(each)}
-                className={`min-h-6 rounded-sm px-1.5 ${view === each ? "bg-selected" : "hover:bg-hover"}`}>{each}</button>
+                className={`min-h-[24px] rounded-sm px-1.5 ${view === each ? "bg-selected" : "hover:bg-hover"}`}>{each}</button>
             ))}
           </span>
         )}
         {asTree && (
           <>
-            <button type="button" className="min-h-6 hover:underline" onClick={() => tree.current?.all("open")}>open all</button>
-            <button type="button" className="min-h-6 hover:underline" onClick={() => tree.current?.all("closed")}>fold all</button>
+            <button type="button" className="min-h-[24px] hover:underline" onClick={() => tree.current?.all("open")}>open all</button>
+            <button type="button" className="min-h-[24px] hover:underline" onClick={() => tree.current?.all("closed")}>fold all</button>
           </>
         )}
         <span className="flex-1" />
         {read?.utf8 && (
-          <button type="button" className="min-h-6 text-accent hover:underline" onClick={() => copy(read.text)}>
+          <button type="button" className="min-h-[24px] text-accent hover:underline" onClick={() => copy(read.text)}>
             {copied ? "copied" : whole ? "copy" : "copy what is shown"}
           </button>
         )}
@@ -96,7 +96,7 @@ export function PayloadView({ id, kind, name, none, settled, fill }: PayloadView
         <p className="flex flex-wrap items-center gap-3 border-t border-border px-3 py-1 text-xs text-text-2">
           {size(part.total - part.bytes.length)} more
           {part.bytes.length < SHOWN_BYTES_MAX ? (
-            <button type="button" className="min-h-6 text-accent hover:underline" disabled={isPlaceholderData}
+            <button type="button" className="min-h-[24px] text-accent hover:underline" disabled={isPlaceholderData}
               onClick={() => setUpTo(Math.min(part.bytes.length + (part.bytes.length < WHOLE_BYTES ? PART_BYTES : WHOLE_BYTES), SHOWN_BYTES_MAX))}>
               show more
             </button>

@@ -183,7 +183,7 @@ function ChangeLine({ change, actOf }: { change: WhyChange; actOf?: WhyProps["ac
     <li className="flex flex-wrap items-center gap-2">
       <span className="min-w-0 break-words"><Plain text={change.text} /></span>
       {act && <ActButton act={act} />}
-      {other?.startsWith("exec_") && <Link className="text-accent" to={`/executions/${encodeURIComponent(other)}?tab=why`}>why</Link>}
+      {other?.startsWith("exec_") && <Link className="text-accent underline" to={`/executions/${encodeURIComponent(other)}?tab=why`}>why</Link>}
       {outside
         ? <a className="break-all text-accent" href={change.command} target="_blank" rel="noopener noreferrer">{plain(change.command)}</a>
         : change.command && <CommandLine command={plain(change.command)} />}

@@ -79,9 +79,9 @@ export function FieldRow({ field, path, name, required }: Place) {
         {nested ? <span>{label}</span> : <label htmlFor={id}>{label}</label>}
         <span id={about} className="min-w-0 text-xs break-words text-text-3"><Plain text={wordsOf(field)} /></span>
         <span className="flex-1" />
-        {field.nullable && !nothing && <button type="button" className="min-h-6 text-xs text-accent hover:underline" onClick={() => set(path, "null")} aria-label={`Set ${name} to null`}>null</button>}
-        {node && typeof path.at(-1) === "string" && <button type="button" className="min-h-6 text-xs text-accent hover:underline" onClick={() => remove(path)} aria-label={`Leave ${name} out`}>leave out</button>}
-        {typeof path.at(-1) === "number" && <button type="button" className="min-h-6 text-xs text-accent hover:underline" onClick={() => remove(path)} aria-label={`Remove ${name}`}>remove</button>}
+        {field.nullable && !nothing && <button type="button" className="min-h-[24px] text-xs text-accent hover:underline" onClick={() => set(path, "null")} aria-label={`null for ${name}`}>null</button>}
+        {node && typeof path.at(-1) === "string" && <button type="button" className="min-h-[24px] text-xs text-accent hover:underline" onClick={() => remove(path)} aria-label={`leave out ${name}`}>leave out</button>}
+        {typeof path.at(-1) === "number" && <button type="button" className="min-h-[24px] text-xs text-accent hover:underline" onClick={() => remove(path)} aria-label={`remove ${name}`}>remove</button>}
       </div>
       {(field.title && field.title.toLowerCase() !== name.toLowerCase() || field.description) && (
         <p className="text-xs break-words text-text-2"><Plain text={[field.title?.toLowerCase() === name.toLowerCase() ? undefined : field.title, field.description].filter(Boolean).join(": ")} lines /></p>
@@ -89,7 +89,7 @@ export function FieldRow({ field, path, name, required }: Place) {
       {nothing ? (
         <p className="flex items-center gap-3 text-text-2">
           <code>null</code>
-          <button type="button" className="min-h-6 text-accent hover:underline" onClick={() => set(path, blank({ ...field, standard: field.standard === "null" ? undefined : field.standard }))}>give a value</button>
+          <button type="button" className="min-h-[24px] text-accent hover:underline" onClick={() => set(path, blank({ ...field, standard: field.standard === "null" ? undefined : field.standard }))}>give a value</button>
         </p>
       ) : <Control id={id} about={about} field={field} path={path} at={at} name={name} />}
       {said.map(({ text, refused }) => (
