@@ -5,9 +5,10 @@ import { ask, touched, wouldDo } from "@/execution/ask";
 import { count } from "@/look/format";
 import type { NamedAct } from "@/execution/acts";
 import { Plain } from "@/parts/plain";
+import type { components } from "muster-openapi";
 import type { AgentLine, CapSet } from "./shapes";
 
-type Lifted = { queued: { agent: string; executions: number }[]; executions: number; agents: string[]; held: boolean };
+type Lifted = components["schemas"]["Lifted"];
 type Retired = { text?: string };
 
 /** Drafts of the fields, by agent: a refusal does not lose what was typed. */

@@ -81,8 +81,9 @@ function Call({ agent, offer }: { agent: Agent; offer: Offer }) {
   const says = useCallback((at: readonly (string | number)[]) => {
     const name = pathText(at);
     return [
-      ...(refused?.field === name ? [{ text: refused.problem.message, refused: true }] : []),
-      ...warnings.filter((warning) => pathText(warning.path) === name).map((warning) => ({ text: warning.says, refused: false })),
+      ...(refused?.field === name ? [{ text: sentenceOf(refused.problem.message), refused: true }] : []),
+      ...warnings.filter((warning) => pathText(warning.path) === name && !(refused?.field === name && sentenceOf(refused.problem.message) === warning.says))
+        .map((warning) => ({ text: warning.says, refused: false })),
     ];
   }, [refused, warnings]);
   const editing: Editing = { tokens, says, set: (at, raw) => change({ text: setAt(draft.text, at, raw) }), remove: (at) => change({ text: removeAt(draft.text, at) }) };
@@ -197,6 +198,9 @@ function Call({ agent, offer }: { agent: Agent; offer: Offer }) {
     </div>
   );
 }
+
+/** The plane's sentence without the name of the field, where it stands at the field. */
+const sentenceOf = (message: string): string => message.replace(/^input\.[\w.[\]]+: /, "");
 
 /** Beside an empty place: what the function says that it gives back. */
 function Beside({ offer }: { offer: Offer }) {

@@ -7,7 +7,7 @@ import type { Problem } from "@/api/problem";
 import { type LiveFrame, useLive } from "@/live/stream";
 import { useWhy } from "@/parts/why";
 import { touched } from "./ask";
-import type { AttemptList, ExecutionEvent, NoteList } from "./shapes";
+import type { AttemptList, ExecutionEvents, NoteList } from "./shapes";
 
 /** Answers that came in a burst are asked again once. */
 const COALESCE_MS = 250;
@@ -53,7 +53,7 @@ export const useNotes = (id: string, open: boolean) =>
   });
 
 export const useEvents = (id: string) =>
-  useQuery<{ events: ExecutionEvent[] }, Problem>({
+  useQuery<ExecutionEvents, Problem>({
     queryKey: ["events", id],
-    queryFn: ({ signal }) => read<{ events: ExecutionEvent[] }>("/api/v1/executions/{id}/events", id, signal),
+    queryFn: ({ signal }) => read<ExecutionEvents>("/api/v1/executions/{id}/events", id, signal),
   });

@@ -37,6 +37,16 @@ function topicOf(id: string, kind: string | undefined): string {
   return kind === undefined ? "" : `${kind}:${id}`;
 }
 
+/** What a plane leaves out is nothing said, not a broken page. */
+function whole(said: Partial<Why>): Why {
+  return {
+    id: "", kind: "", as_of: "", name: "", verdict: "", ...said,
+    state: said.state ?? "unknown",
+    rule: said.rule && typeof said.rule === "object" ? said.rule : { id: "", text: typeof said.rule === "string" ? said.rule : "", doc: "" },
+    facts: said.facts ?? [], next: said.next ?? [], changes: said.changes ?? [], ruled_out: said.ruled_out ?? [],
+  };
+}
+
 /** The evidence, kept fresh: asked again when something happened, or when what was due is. */
 export function useWhy(id: string, kind?: WhyProps["kind"]) {
   const answer = useQuery<Why, Problem>({
@@ -44,7 +54,7 @@ export function useWhy(id: string, kind?: WhyProps["kind"]) {
     queryFn: async ({ signal }) => {
       const address = addressOf("/api/v1/why/{id}", { path: { id }, query: { kind } });
       const body = await send(address, { headers: { accept: "application/json" }, signal });
-      return (await body.json()) as Why;
+      return whole((await body.json()) as Partial<Why>);
     },
     staleTime: 2_000,
     refetchInterval: 15_000,
@@ -87,12 +97,12 @@ export function WhyPanel({ id, kind, actOf, openEvent }: WhyProps) {
       <Part name="Evidence">
         <EvidenceTable facts={why.facts} openEvent={openEvent} />
       </Part>
-      <Part name="Rule">
+      {why.rule.text && <Part name="Rule">
         <p>
           <Plain text={why.rule.text} />{" "}
           {why.rule.doc && <code className="whitespace-nowrap text-text-3" title="in the project's documents">{plain(why.rule.doc)}</code>}
         </p>
-      </Part>
+      </Part>}
       {why.next.length > 0 && (
         <Part name="Next">
           <ul className="flex flex-col gap-1">

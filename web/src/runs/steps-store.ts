@@ -45,7 +45,7 @@ async function ask(run: string, query: Ask, signal: AbortSignal): Promise<StepCo
 async function oldPages(run: string, first: { status: string; steps: never[]; next_cursor?: string }, signal: AbortSignal) {
   const steps = [...first.steps];
   for (let cursor = first.next_cursor; cursor; ) {
-    const page = (await get("/api/v1/runs/{run}/steps", { path: { run }, query: { limit: 1000, cursor } as never, signal })) as typeof first;
+    const page = (await get("/api/v1/runs/{run}/steps", { path: { run }, query: { limit: 1000, cursor } as never, signal })) as unknown as typeof first;
     steps.push(...page.steps);
     cursor = page.next_cursor;
   }
