@@ -27,6 +27,8 @@ const LEFTOVERS: Duration = Duration::from_secs(600);
 const LEFTOVERS_MAX: usize = 1_000;
 /// How often keys of workers that ended are looked for.
 const WORKER_KEYS: Duration = Duration::from_secs(3_600);
+/// How often sessions that are over are looked for.
+const SESSIONS: Duration = Duration::from_secs(600);
 /// How often the disk is looked at.
 const DISK: Duration = Duration::from_secs(5);
 /// The reserve when the configuration names none: this, or a twentieth of the disk.
@@ -60,6 +62,12 @@ pub(crate) fn start(app: &App) {
     duty::start(app, "worker keys", WORKER_KEYS, |app| async move {
         let work = app.clone();
         let gone = app.blocking(move |stores| sweep_worker_keys(&work.auth, stores));
+        let gone = gone.await.map_err(|error| error.to_string())?;
+        Ok(format!("{gone} removed"))
+    });
+    duty::start(app, "sessions", SESSIONS, |app| async move {
+        let (work, now) = (app.clone(), app.clock.now());
+        let gone = app.blocking(move |stores| work.auth.sweep_sessions(&*stores.annex, now));
         let gone = gone.await.map_err(|error| error.to_string())?;
         Ok(format!("{gone} removed"))
     });

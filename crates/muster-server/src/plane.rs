@@ -123,7 +123,7 @@ impl Plane {
         let fleet = Arc::new(Fleet::default());
         let app = App::new(AppState {
             start_id: mint("plane").into(),
-            auth: Auth::open(&config, &stores)?,
+            auth: Auth::open(&config, &stores, address.port())?,
             relay: Registry::open(&*stores.annex, Timestamp::wall_clock())?,
             limits: Arc::new(config.limits()),
             room: BodyRoom::default(),

@@ -188,6 +188,35 @@ pub struct AuditRow {
     pub detail: String,
 }
 
+/// Which lines of the audit log, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Of this principal.
+    pub principal: Option<String>,
+    /// This action, or every action that begins with this word and a dot.
+    pub action: Option<String>,
+    /// On this.
+    pub object: Option<String>,
+    /// At or after.
+    pub since: Option<Timestamp>,
+    /// Before.
+    pub until: Option<Timestamp>,
+    /// Only before the line of this number.
+    pub before: Option<u64>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl AuditFilter {
+    /// The newest so many.
+    pub fn newest(limit: usize) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+}
+
 /// A decentralised identity, sealed private key included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentityRow {
@@ -354,7 +383,7 @@ pub trait Annex: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn audit(&self, limit: usize) -> StoreResult<Vec<AuditRow>>;
+    fn audit(&self, filter: &AuditFilter) -> StoreResult<Vec<(u64, AuditRow)>>;
 
     /// The identities of an agent.
     ///

@@ -2,8 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use muster_store::annex::AuditFilter;
+use muster_wire::Timestamp;
+use muster_wire::api::audit::{AuditLine, AuditPage};
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -15,60 +18,81 @@ use crate::app::App;
 const LIMIT_MAX: usize = 1_000;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list))
+    OpenApiRouter::new().routes(routes!(audit_log))
 }
 
-/// How much of the audit log.
+/// Which lines of the audit log.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
     /// At most so many lines; 100 when absent, 1,000 at most.
     limit: Option<usize>,
-}
-
-/// One line.
-#[derive(Debug, Serialize, ToSchema)]
-struct Line {
-    /// When.
-    at: String,
-    /// Who.
-    principal: String,
-    /// What: `key.created`, `hold.set`, …
-    action: String,
-    /// On what.
-    object: String,
-    /// Details for a person.
-    detail: String,
-}
-
-/// Lines of the audit log.
-#[derive(Debug, Serialize, ToSchema)]
-struct Lines {
-    /// Newest first.
-    lines: Vec<Line>,
+    /// Behind the lines of the page before.
+    cursor: Option<String>,
+    /// Only what this principal did.
+    actor: Option<String>,
+    /// Only this action (`key.created`), or every action of a kind (`key`).
+    action: Option<String>,
+    /// Only what was done to this.
+    object: Option<String>,
+    /// At or after: RFC 3339.
+    since: Option<String>,
+    /// Before: RFC 3339.
+    until: Option<String>,
 }
 
 /// Read the audit log
 #[utoipa::path(get, path = "/api/v1/audit", tag = "keys", params(Wanted),
-    responses((status = 200, description = "Newest first.", body = Lines)))]
-async fn list(
+    responses((status = 200, description = "Newest first.", body = AuditPage)))]
+async fn audit_log(
     State(app): State<App>,
     Query(wanted): Query<Wanted>,
-) -> Result<Json<Lines>, Problem> {
+) -> Result<Json<AuditPage>, Problem> {
     let limit = wanted.limit.unwrap_or(100).clamp(1, LIMIT_MAX);
-    let rows = app
-        .blocking(move |stores| stores.annex.audit(limit))
+    let filter = AuditFilter {
+        principal: wanted.actor,
+        action: wanted.action,
+        object: wanted.object,
+        since: moment("since", wanted.since.as_deref())?,
+        until: moment("until", wanted.until.as_deref())?,
+        before: wanted.cursor.as_deref().map(position).transpose()?,
+        // One more tells whether there is a next page.
+        limit: limit + 1,
+    };
+    let mut rows = app
+        .blocking(move |stores| stores.annex.audit(&filter))
         .await?;
-    let lines = rows
-        .into_iter()
-        .map(|row| Line {
-            at: row.at.rfc3339(),
-            principal: row.principal,
-            action: row.action,
-            object: row.object,
-            detail: row.detail,
-        })
-        .collect();
-    Ok(Json(Lines { lines }))
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|(n, _)| n.to_string());
+    let lines = rows.into_iter().map(|(n, row)| AuditLine {
+        n,
+        at: row.at.into(),
+        principal: row.principal,
+        action: row.action,
+        object: row.object,
+        detail: row.detail,
+    });
+    Ok(Json(AuditPage {
+        as_of: app.clock.now().into(),
+        lines: lines.collect(),
+        next_cursor: next,
+    }))
+}
+
+fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let at = Timestamp::parse(text);
+    at.map(Some).ok_or_else(|| {
+        Problem::validation(format!("{name} must be a moment like 2026-11-29T18:00:00Z"))
+    })
+}
+
+fn position(cursor: &str) -> Result<u64, Problem> {
+    cursor
+        .parse()
+        .map_err(|_| Problem::validation("cursor: not one that this plane gave; start without it"))
 }

@@ -10,22 +10,51 @@ use muster_wire::{AgentId, Category, NodeId};
 
 use crate::api::problem::Problem;
 use crate::app::App;
-use crate::auth::{Bound, Identity, Need};
+use crate::auth::{Bound, Credential, Identity, Need, NotTaken};
 
-/// Who asks. Cloning it is one reference count; its fields are those of [`Identity`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller(Arc<Identity>);
+/// Who asks. Cloning it counts references; its fields are those of [`Identity`].
+#[derive(Debug, Clone)]
+pub struct Caller {
+    identity: Arc<Identity>,
+    /// What it showed; `None` without a key.
+    credential: Option<Credential>,
+}
 
 impl Deref for Caller {
     type Target = Identity;
     fn deref(&self) -> &Identity {
-        &self.0
+        &self.identity
     }
 }
 
 impl Caller {
+    /// One who showed nothing.
     pub(crate) fn new(identity: Arc<Identity>) -> Self {
-        Self(identity)
+        Self {
+            identity,
+            credential: None,
+        }
+    }
+
+    /// One who showed a key or a session.
+    pub(crate) fn with(credential: Credential) -> Self {
+        Self {
+            identity: credential.identity().clone(),
+            credential: Some(credential),
+        }
+    }
+
+    /// The key or session that it showed.
+    pub fn credential(&self) -> Option<&Credential> {
+        self.credential.as_ref()
+    }
+
+    /// Waits until what it showed is no longer taken; for ever, when it showed nothing.
+    pub(crate) async fn until_over(&self, app: &App) -> NotTaken {
+        match &self.credential {
+            Some(credential) => credential.until_over(&app.auth.ring, &app.clock).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Whether it may do what needs this.

@@ -9,9 +9,12 @@ use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
 use muster_store::annex::{AuditRow, KeyRecord};
+use muster_wire::api::keys::{
+    KeyAct, KeyConsequence, KeyMade, KeyRevocation, KeyShown, KeyState, Keys,
+};
 use muster_wire::id::check_id;
 use muster_wire::{Category, Timestamp, mint};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -38,56 +41,6 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(rotate))
 }
 
-/// A key, without its text.
-#[derive(Debug, Serialize, ToSchema)]
-struct KeyShown {
-    /// Its id.
-    id: String,
-    /// The start of its text.
-    prefix: String,
-    /// A name people gave.
-    name: String,
-    /// What it may do.
-    scopes: Vec<String>,
-    /// Who it stands for; a rotated key keeps it.
-    principal: String,
-    /// `active`, `revoked` or `expired`.
-    state: &'static str,
-    /// When it was made.
-    created_at: String,
-    /// When it was last used, to the minute.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_used_at: Option<String>,
-    /// When it was revoked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revoked_at: Option<String>,
-    /// After this it is no longer taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<String>,
-}
-
-impl KeyShown {
-    fn of(record: &KeyRecord, now: Timestamp) -> Self {
-        let state = match (record.revoked_at, record.expires_at) {
-            (Some(_), _) => "revoked",
-            (None, Some(at)) if at <= now => "expired",
-            _ => "active",
-        };
-        Self {
-            id: record.id.clone(),
-            prefix: record.prefix.clone(),
-            name: record.name.clone(),
-            scopes: record.scopes.clone(),
-            principal: record.principal.clone(),
-            state,
-            created_at: record.created_at.rfc3339(),
-            last_used_at: record.used_at.map(Timestamp::rfc3339),
-            revoked_at: record.revoked_at.map(Timestamp::rfc3339),
-            expires_at: record.expires_at.map(Timestamp::rfc3339),
-        }
-    }
-}
-
 /// Which keys.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -97,22 +50,6 @@ struct Wanted {
     /// enrolment tokens.
     #[serde(default)]
     all: bool,
-}
-
-/// Every key.
-#[derive(Debug, Serialize, ToSchema)]
-struct Keys {
-    /// Newest first.
-    keys: Vec<KeyShown>,
-}
-
-/// A key with its text: shown once.
-#[derive(Debug, Serialize, ToSchema)]
-struct KeyMade {
-    /// The key's text. It cannot be asked for again.
-    key: String,
-    #[serde(flatten)]
-    record: KeyShown,
 }
 
 /// What a key should be.
@@ -134,6 +71,16 @@ struct NewKey {
     expires_in_seconds: Option<u64>,
 }
 
+/// Whether to act.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    /// Change nothing, and say what would happen.
+    #[serde(default)]
+    dry_run: bool,
+}
+
 /// How a key is rotated.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -149,17 +96,106 @@ struct Rotation {
 /// plane makes by itself only with `all`.
 #[utoipa::path(get, path = "/api/v1/keys", tag = "keys", params(Wanted),
     responses((status = 200, description = "Every key, newest first.", body = Keys)))]
-async fn list(State(app): State<App>, Query(wanted): Query<Wanted>) -> Result<Json<Keys>, Problem> {
+async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Query(wanted): Query<Wanted>,
+) -> Result<Json<Keys>, Problem> {
     let now = app.clock.now();
-    let keys = app
-        .auth
-        .ring
-        .list()
+    let keys = app.auth.ring.list();
+    let keys = keys
         .iter()
         .filter(|record| wanted.all || !is_made_by_the_plane(record))
-        .map(|record| KeyShown::of(record, now))
+        .map(|record| shown(&app, record, &caller, now))
         .collect();
-    Ok(Json(Keys { keys }))
+    Ok(Json(Keys {
+        as_of: now.into(),
+        keys,
+    }))
+}
+
+/// A key as it is now, with what is open with it.
+fn shown(app: &App, record: &KeyRecord, caller: &Caller, now: Timestamp) -> KeyShown {
+    let state = match (record.revoked_at, record.expires_at) {
+        (Some(_), _) => KeyState::Revoked,
+        (None, Some(at)) if at <= now => KeyState::Expired,
+        _ => KeyState::Active,
+    };
+    let (by, open) = app.auth.ring.doings(&record.id);
+    KeyShown {
+        id: record.id.clone(),
+        prefix: record.prefix.clone(),
+        name: record.name.clone(),
+        scopes: record.scopes.clone(),
+        principal: record.principal.clone(),
+        state: state.into(),
+        created_at: record.created_at.into(),
+        last_used_at: record.used_at.map(Into::into),
+        last_used_by: by.map(|by| by.to_string()),
+        revoked_at: record.revoked_at.map(Into::into),
+        expires_at: record.expires_at.map(Into::into),
+        open_links: open as u64,
+        sessions: app.auth.sessions_of(&record.id, now) as u64,
+        is_own: caller.key_id.as_deref() == Some(record.id.as_str()),
+        is_configured: app.auth.ring.is_fixed(&record.id),
+    }
+}
+
+/// What an act on a key would do.
+fn consequence(
+    act: KeyAct,
+    key: KeyShown,
+    old_until: Option<Timestamp>,
+    now: Timestamp,
+) -> KeyConsequence {
+    let name = format!("{:?} ({}…)", key.name, key.prefix);
+    let open = match (key.open_links, key.sessions) {
+        (0, 0) => "nothing is open with it".to_owned(),
+        (links, sessions) => format!(
+            "{} and {} end with it",
+            count(links, "open connection"),
+            count(sessions, "signed-in browser")
+        ),
+    };
+    let own = if key.is_own {
+        "; it is the one you use"
+    } else {
+        ""
+    };
+    let text = match (act, &key.state) {
+        (_, state) if *state != KeyState::Active.into() => {
+            format!("{name} is {state} already; nothing changes")
+        }
+        (KeyAct::Revoke, _) => {
+            format!("{name} is no longer taken, at once and for good; {open}{own}")
+        }
+        (KeyAct::Rotate, _) => {
+            let left = old_until.map_or(0, |at| at.since(now).as_secs());
+            format!(
+                "another key takes the place of {name}, which is taken for {left} s more; then {open}{own}"
+            )
+        }
+    };
+    let last_used_by_unknown = match (&key.last_used_by, &key.last_used_at) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some("it was not used since the plane started".to_owned()),
+        (None, None) => Some("it was never used".to_owned()),
+    };
+    KeyConsequence {
+        dry_run: true,
+        as_of: now.into(),
+        act: act.into(),
+        text,
+        last_used_at: key.last_used_at,
+        last_used_by: key.last_used_by.clone(),
+        last_used_by_unknown,
+        old_until: old_until.map(Into::into),
+        key,
+    }
+}
+
+fn count(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 fn is_made_by_the_plane(record: &KeyRecord) -> bool {
@@ -167,7 +203,7 @@ fn is_made_by_the_plane(record: &KeyRecord) -> bool {
     first
         .and_then(|word| Scope::parse(word).ok())
         .is_some_and(|scope| match scope {
-            Scope::Worker(_) | Scope::Enroll(_) | Scope::RelayAgent(_) => true,
+            Scope::Worker(_) | Scope::Enroll(_) | Scope::RelayAgent(_) | Scope::Session(_) => true,
             Scope::Admin
             | Scope::Operate
             | Scope::Read
@@ -239,21 +275,33 @@ async fn create(
             Ok::<_, Problem>(made)
         })
         .await?;
-    Ok(made(StatusCode::CREATED, &key, &record, now))
+    Ok(made(&key, shown(&app, &record, &caller, now)))
 }
 
 /// Revoke a key
 ///
-/// At once. Revoking a revoked key changes nothing.
-#[utoipa::path(post, path = "/api/v1/keys/{id}/revoke", tag = "keys", params(("id" = String, Path, description = "The key's id.")),
-    responses((status = 200, description = "The key as it now is.", body = KeyShown), (status = 404, description = "No such key."), (status = 409, description = "It comes from the configuration.")))]
+/// At once, with what is open with it and the browsers that are signed in with it. Revoking a
+/// revoked key changes nothing.
+#[utoipa::path(post, path = "/api/v1/keys/{id}/revoke", tag = "keys", params(("id" = String, Path, description = "The key's id."), Asked),
+    responses((status = 200, description = "The key as it now is; with dry_run what would happen.", body = KeyRevocation), (status = 404, description = "No such key."), (status = 409, description = "It comes from the configuration.")))]
 async fn revoke(
     State(app): State<App>,
     caller: Caller,
     PathText(id): PathText,
-) -> Result<Json<KeyShown>, Problem> {
+    Query(asked): Query<Asked>,
+) -> Result<Json<KeyRevocation>, Problem> {
     must_be_stored(&app, &id)?;
     let now = app.clock.now();
+    if asked.dry_run {
+        let record = app.auth.ring.get(&id).ok_or_else(no_such_key)?;
+        let key = shown(&app, &record, &caller, now);
+        return Ok(Json(KeyRevocation::Would(consequence(
+            KeyAct::Revoke,
+            key,
+            None,
+            now,
+        ))));
+    }
     let (work, by) = (app.clone(), caller.principal.to_string());
     let record = app
         .blocking(move |stores| {
@@ -261,39 +309,38 @@ async fn revoke(
                 return Err(no_such_key());
             };
             let tokens = work.auth.withdraw_under(&*stores.annex, &record, now)?;
+            let sessions = work.auth.end_sessions(&*stores.annex, &record.id)?;
             if record.revoked_at == Some(now) {
-                audit(
-                    stores,
-                    now,
-                    &by,
-                    "key.revoked",
-                    &record.id,
-                    match tokens {
-                        0 => format!("{} {:?}", record.prefix, record.name),
-                        tokens => format!(
-                            "{} {:?}, with {tokens} tokens of its nodes and agents",
-                            record.prefix, record.name
-                        ),
-                    },
-                )?;
+                let mut detail = format!("{} {:?}", record.prefix, record.name);
+                if tokens > 0 {
+                    detail.push_str(&format!(", with {tokens} tokens of its nodes and agents"));
+                }
+                if sessions > 0 {
+                    let browsers = count(sessions as u64, "signed-in browser");
+                    detail.push_str(&format!(", with {browsers}"));
+                }
+                audit(stores, now, &by, "key.revoked", &record.id, detail)?;
             }
             Ok(record)
         })
         .await?;
-    Ok(Json(KeyShown::of(&record, now)))
+    let key = shown(&app, &record, &caller, now);
+    Ok(Json(KeyRevocation::Revoked(key)))
 }
 
 /// Rotate a key
 ///
 /// Makes a key of the same name, scopes and principal. The old one is taken for the overlap,
-/// so that whoever has it can change over. The owner key's file gets the new one.
-#[utoipa::path(post, path = "/api/v1/keys/{id}/rotate", tag = "keys", params(("id" = String, Path, description = "The key's id.")),
+/// so that whoever has it can change over; browsers that signed in with it are signed out then.
+/// The owner key's file gets the new one.
+#[utoipa::path(post, path = "/api/v1/keys/{id}/rotate", tag = "keys", params(("id" = String, Path, description = "The key's id."), Asked),
     request_body(content = Rotation, description = "May be absent."),
-    responses((status = 201, description = "The new key with its text.", body = KeyMade), (status = 404, description = "No such key."), (status = 409, description = "It is revoked, expired, or comes from the configuration.")))]
+    responses((status = 201, description = "The new key with its text.", body = KeyMade), (status = 200, description = "With dry_run: what would happen.", body = KeyConsequence), (status = 404, description = "No such key."), (status = 409, description = "It is revoked, expired, or comes from the configuration.")))]
 async fn rotate(
     State(app): State<App>,
     caller: Caller,
     PathText(id): PathText,
+    Query(asked): Query<Asked>,
     RawBody(bytes): RawBody,
 ) -> Result<Response, Problem> {
     let wanted: Rotation = if bytes.is_empty() {
@@ -313,6 +360,13 @@ async fn rotate(
         "overlap_seconds",
     )?;
     let now = app.clock.now();
+    if asked.dry_run {
+        let record = app.auth.ring.get(&id).ok_or_else(no_such_key)?;
+        let key = shown(&app, &record, &caller, now);
+        let until = (now + overlap).min(record.expires_at.unwrap_or(now + overlap));
+        let would = consequence(KeyAct::Rotate, key, Some(until), now);
+        return Ok(Json(would).into_response());
+    }
     let (work, by) = (app.clone(), caller.principal.to_string());
     let (key, record) = app
         .blocking(move |stores| {
@@ -334,15 +388,20 @@ async fn rotate(
             Ok::<_, Problem>(made)
         })
         .await?;
-    Ok(made(StatusCode::CREATED, &key, &record, now))
+    Ok(made(&key, shown(&app, &record, &caller, now)))
 }
 
-fn made(status: StatusCode, key: &KeyText, record: &KeyRecord, now: Timestamp) -> Response {
+fn made(key: &KeyText, record: KeyShown) -> Response {
     let body = KeyMade {
         key: key.expose().to_owned(),
-        record: KeyShown::of(record, now),
+        record,
     };
-    (status, [(CACHE_CONTROL, "no-store")], Json(body)).into_response()
+    (
+        StatusCode::CREATED,
+        [(CACHE_CONTROL, "no-store")],
+        Json(body),
+    )
+        .into_response()
 }
 
 /// Whether a key with these scopes calls, and sees only the results of its own calls.
@@ -351,7 +410,7 @@ fn is_own_caller(scopes: &[Scope]) -> bool {
     grants.only_own_results() && grants.satisfy(Need::Call)
 }
 
-fn check_scopes(words: &[String]) -> Result<Vec<Scope>, Problem> {
+pub(crate) fn check_scopes(words: &[String]) -> Result<Vec<Scope>, Problem> {
     if words.is_empty() || words.len() > SCOPES_MAX {
         return Err(Problem::validation(format!(
             "scopes must name 1 to {SCOPES_MAX} scopes"
@@ -383,7 +442,10 @@ fn check_scopes(words: &[String]) -> Result<Vec<Scope>, Problem> {
 
 /// Whether only the plane makes keys of this scope.
 fn is_minted(scope: &Scope) -> bool {
-    matches!(scope, Scope::Enroll(_) | Scope::RelayAgent(_))
+    matches!(
+        scope,
+        Scope::Enroll(_) | Scope::RelayAgent(_) | Scope::Session(_)
+    )
 }
 
 fn bounded(seconds: u64, field: &str) -> Result<Duration, Problem> {

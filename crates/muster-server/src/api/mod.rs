@@ -43,6 +43,7 @@ mod queues;
 mod registration;
 mod restart;
 pub(crate) mod runs;
+mod session;
 pub(crate) mod show;
 pub(crate) mod stamp;
 pub(crate) mod submit;
@@ -91,6 +92,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(system::routes())
         .merge(metrics::routes())
         .merge(keys::routes())
+        .merge(session::routes())
         .merge(audit::routes())
         .merge(hold::routes())
         .merge(quarantine::routes())

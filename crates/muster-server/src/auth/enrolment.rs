@@ -190,17 +190,11 @@ mod tests {
     use muster_store::MemoryStore;
 
     use super::*;
-    use crate::auth::{Hosts, Ring};
 
     const NOW: Timestamp = Timestamp(1_000_000);
 
     fn auth(store: &MemoryStore) -> Auth {
-        Auth {
-            ring: Ring::open(store, Vec::new()).unwrap(),
-            hosts: Hosts::new(Vec::<String>::new()),
-            data_dir: None,
-            require_key: false,
-        }
+        Auth::for_tests(store)
     }
 
     fn named(name: &str) -> NewEnrolment {

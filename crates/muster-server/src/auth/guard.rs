@@ -5,28 +5,38 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::body::HttpBody;
+use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::{AUTHORIZATION, CONTENT_ENCODING, FORWARDED};
+use futures_util::StreamExt as _;
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, FORWARDED, USER_AGENT};
 use http::{HeaderMap, StatusCode};
 use muster_wire::{Category, Timestamp};
 
+use super::cookie::{self, Shown};
 use super::origin::{self, Foreign};
-use super::{Auth, Identity, Key, Need, NotTaken, table};
+use super::{Auth, Credential, Identity, Key, Need, NotTaken, table};
 use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
 use crate::relay::envelope;
+
+/// What of a program's name is shown.
+const AGENT_SHOWN: usize = 40;
 
 /// Lets a request pass with its [`Caller`], or answers why not.
 pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let relay = envelope::is_spoken_at(request.uri().path());
     let response = match admit(&app.auth, &request, app.clock.now()) {
         Ok(caller) => {
+            let credential = caller.credential().cloned();
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            let response = next.run(request).await;
+            match credential {
+                Some(credential) if is_stream(&response) => while_taken(response, app, credential),
+                _ => response,
+            }
         }
         Err(problem) => {
             app.meters.denied(&problem.body.error_category);
@@ -42,6 +52,7 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
 fn admit(auth: &Auth, request: &Request, now: Timestamp) -> Result<Caller, Problem> {
     let headers = request.headers();
     let key = find_key(auth, headers, now);
+    // A cookie does not count: a name that was made to point here has one, too.
     if !matches!(key, Some(Ok(_)))
         && !auth
             .hosts
@@ -67,11 +78,26 @@ fn admit(auth: &Auth, request: &Request, now: Timestamp) -> Result<Caller, Probl
         .get::<MatchedPath>()
         .map(MatchedPath::as_str);
     let (need, agent_segment) = table::look_up(request.method(), matched);
-    let who = match key {
-        Some(Ok(key)) => key.identity.clone(),
-        _ if need == Need::Nothing => Identity::nobody(),
+    let shown = match key {
+        Some(Ok(key)) => Shown::Good(Credential::of_key(key)),
+        Some(Err(_)) if need == Need::Nothing => Shown::Nothing,
         Some(Err(why)) => return Err(unauthenticated(why.message())),
-        None => without_key(auth, need, is_local(request))?,
+        None => cookie::look(auth, request, now)?,
+    };
+    let was_signed_in = matches!(shown, Shown::Over);
+    let who = match shown {
+        Shown::Good(credential) => {
+            credential.key().note_use(|| by(request));
+            Caller::with(credential)
+        }
+        _ if need == Need::Nothing => Caller::new(Identity::nobody()),
+        _ => match without_key(auth, need, is_local(request)) {
+            Ok(who) => Caller::new(who),
+            Err(_) if was_signed_in => {
+                return Err(unauthenticated(NotTaken::SignedOut.message()));
+            }
+            Err(problem) => return Err(problem),
+        },
     };
     if !who.grants.satisfy(need) {
         return Err(Problem::new(
@@ -95,7 +121,45 @@ fn admit(auth: &Auth, request: &Request, now: Timestamp) -> Result<Caller, Probl
             ));
         }
     }
-    Ok(Caller::new(who))
+    Ok(who)
+}
+
+/// Whether an answer goes on for as long as its reader likes.
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// A stream that ends with the key or the session with which it was opened.
+fn while_taken(response: Response, app: App, credential: Credential) -> Response {
+    let (parts, body) = response.into_parts();
+    let over = async move {
+        let _held = credential.hold();
+        credential.until_over(&app.auth.ring, &app.clock).await;
+    };
+    let body = body.into_data_stream().take_until(Box::pin(over));
+    Response::from_parts(parts, Body::from_stream(body))
+}
+
+/// From where a key is used, for people: an address, and what the program calls itself.
+fn by(request: &Request) -> String {
+    let place = place_of(request).map_or_else(|| "somewhere".to_owned(), |ip| ip.to_string());
+    let agent = request.headers().get(USER_AGENT);
+    let agent = agent.and_then(|value| value.to_str().ok()).unwrap_or("");
+    match agent.split(' ').next().unwrap_or("") {
+        "" => place,
+        name if name.starts_with("Mozilla/") => format!("{place}, a browser"),
+        name => {
+            let name: String = name.chars().take(AGENT_SHOWN).collect();
+            format!("{place}, {name}")
+        }
+    }
+}
+
+/// The address of whoever sent a request; of a proxy, when one passed it on.
+pub(crate) fn place_of(request: &Request) -> Option<IpAddr> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
+    Some(peer.0.ip().to_canonical())
 }
 
 fn without_key(auth: &Auth, need: Need, local: bool) -> Result<Arc<Identity>, Problem> {

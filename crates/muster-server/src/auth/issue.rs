@@ -164,23 +164,14 @@ mod tests {
     use muster_store::MemoryStore;
 
     use super::*;
-    use crate::auth::{Hosts, Need, Ring};
-
-    fn auth(store: &MemoryStore) -> Auth {
-        Auth {
-            ring: Ring::open(store, Vec::new()).unwrap(),
-            hosts: Hosts::new(Vec::<String>::new()),
-            data_dir: None,
-            require_key: false,
-        }
-    }
+    use crate::auth::{Need, Ring};
 
     const NOW: Timestamp = Timestamp(1_000);
 
     #[test]
     fn a_node_has_one_key_and_a_worker_keeps_the_ones_it_got() {
         let store = MemoryStore::new();
-        let auth = auth(&store);
+        let auth = Auth::for_tests(&store);
         let node = Subject::Node(NodeId::trusted("node_1"));
         let (first, _) = auth.issue(&store, &node, "ada", NOW).unwrap();
         let (second, _) = auth.issue(&store, &node, "ada", NOW).unwrap();
@@ -210,7 +201,7 @@ mod tests {
     #[test]
     fn a_bound_worker_s_key_is_withdrawn_like_any_other() {
         let store = MemoryStore::new();
-        let auth = auth(&store);
+        let auth = Auth::for_tests(&store);
         let worker = Subject::Worker(WorkerId::trusted("wrk_1"));
         let (key, record) = auth.issue(&store, &worker, "ada", NOW).unwrap();
         let agent = muster_wire::AgentId::trusted("writer");
@@ -222,7 +213,7 @@ mod tests {
     #[test]
     fn tokens_of_relay_have_the_form_its_broker_expects() {
         let store = MemoryStore::new();
-        let auth = auth(&store);
+        let auth = Auth::for_tests(&store);
         let node = Subject::RelayNode(NodeId::trusted("node_1"));
         let (key, _) = auth.issue(&store, &node, "relay_1", NOW).unwrap();
         assert!(key.expose().starts_with("nt_live_"));

@@ -2,6 +2,10 @@
 //! the key, then the scope that the route needs. One plane is one trust domain: scopes limit
 //! what a key may do, they are no tenancy.
 
+mod attempts;
+mod codes;
+pub(crate) mod cookie;
+mod credential;
 pub mod enrolment;
 mod guard;
 pub mod identity;
@@ -11,6 +15,7 @@ pub mod origin;
 pub mod owner;
 mod ring;
 pub mod scope;
+pub mod session;
 pub mod table;
 pub mod text;
 
@@ -22,9 +27,13 @@ use muster_store::{Annex, StoreError, StoreResult, Stores};
 use muster_wire::{AgentId, Timestamp};
 
 use crate::config::Config;
+pub use attempts::Attempts;
+pub(crate) use codes::GOOD_FOR as CODE_GOOD_FOR;
+pub use codes::{Code, Codes};
+pub use credential::{Credential, Held};
 pub use enrolment::{Enrolment, NewEnrolment};
 pub use guard::guard;
-pub(crate) use guard::is_local;
+pub(crate) use guard::{is_local, place_of};
 pub use identity::{Identity, OWNER};
 pub use issue::Subject;
 pub use origin::Hosts;
@@ -45,6 +54,12 @@ pub struct Auth {
     pub ring: Ring,
     /// Which hosts are ours.
     pub hosts: Hosts,
+    /// Open codes for signing in.
+    pub codes: Codes,
+    /// Wrong sign-ins.
+    pub attempts: Attempts,
+    /// The name of the cookie of sessions.
+    cookie: String,
     /// The data directory, where the owner key lies; `None` when nothing is on a disk.
     data_dir: Option<PathBuf>,
     /// Whether loopback callers need a key for everything.
@@ -61,11 +76,12 @@ pub enum Bound {
 }
 
 impl Auth {
-    /// Reads the keys and makes the owner's when there is none that is taken.
+    /// Reads the keys and makes the owner's when there is none that is taken. The port is the
+    /// one that is listened on.
     ///
     /// # Errors
     /// When the store or the data directory cannot be read or written.
-    pub fn open(config: &Arc<Config>, stores: &Stores) -> Result<Self, StoreError> {
+    pub fn open(config: &Arc<Config>, stores: &Stores, port: u16) -> Result<Self, StoreError> {
         let mut names = config.server.allowed_hosts.clone();
         names.push(config.server.listen.to_string());
         let now = Timestamp::wall_clock();
@@ -74,11 +90,42 @@ impl Auth {
         let auth = Self {
             ring: Ring::open(&*stores.annex, fixed)?,
             hosts: Hosts::new(names),
+            codes: Codes::default(),
+            attempts: Attempts::default(),
+            cookie: format!("muster_session_{port}"),
             data_dir: config.store.data.clone().filter(|_| on_disk),
             require_key: config.auth.require_key,
         };
         auth.ensure_owner(&*stores.annex, now)?;
         Ok(auth)
+    }
+
+    /// Whether a caller on loopback needs a key for everything, too.
+    pub fn asks_all(&self) -> bool {
+        self.require_key
+    }
+
+    /// Keys of a store, and no rules.
+    #[cfg(test)]
+    fn for_tests(annex: &dyn Annex) -> Self {
+        Self {
+            ring: Ring::open(annex, Vec::new()).expect("a ring"),
+            hosts: Hosts::default(),
+            codes: Codes::default(),
+            attempts: Attempts::default(),
+            cookie: "muster_session_0".to_owned(),
+            data_dir: None,
+            require_key: false,
+        }
+    }
+
+    /// A code that signs a browser in as the owner of the data directory; `None` when there is
+    /// no such key.
+    pub fn owner_code(&self, until: Timestamp, now: Timestamp) -> Option<String> {
+        let key = owner::read_owner_key(self.data_dir.as_ref()?).ok()??;
+        let key = self.ring.find(key.expose(), now).ok()?;
+        let scopes = key.record.scopes.clone();
+        self.codes.issue(key.record.hash, scopes, until, now)
     }
 
     /// The owner of the data directory always has a key that works: whoever can read the

@@ -7,17 +7,18 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use muster_store::annex::KeyRecord;
 use muster_store::{Annex, StoreResult};
 use muster_wire::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::credential::{Credential, Open};
 use super::identity::Identity;
 use super::index::Index;
 use super::scope::{Grants, Scope};
-use super::text;
+use super::{session, text};
 use crate::clock::Clock;
 
 const MINUTE_US: i64 = 60_000_000;
@@ -31,6 +32,8 @@ pub struct Key {
     pub record: KeyRecord,
     /// Who it stands for.
     pub identity: Arc<Identity>,
+    /// Of a session: the hash of the key that it stands for.
+    stands_for: Option<[u8; 32]>,
     used: Arc<Used>,
 }
 
@@ -38,6 +41,12 @@ pub struct Key {
 struct Used {
     minute: AtomicI64,
     written: AtomicI64,
+    /// The minute of which `by` tells.
+    noted: AtomicI64,
+    /// From where, the last time, as far as this process saw it.
+    by: ArcSwapOption<String>,
+    /// Streams, sockets and links that are open with it.
+    open: Open,
     /// Its record changed, or is gone: for whoever has something open with it.
     changed: Notify,
 }
@@ -56,6 +65,8 @@ pub enum NotTaken {
     Revoked,
     /// Its time is over.
     Expired,
+    /// A session that is over.
+    SignedOut,
 }
 
 impl NotTaken {
@@ -69,6 +80,7 @@ impl NotTaken {
                 "the key is not known here, or was revoked; ask whoever runs this plane for another"
             }
             NotTaken::Expired => "the key has expired; ask whoever runs this plane for another",
+            NotTaken::SignedOut => "the session is over; sign in again",
         }
     }
 
@@ -76,6 +88,7 @@ impl NotTaken {
     pub fn ended(self) -> &'static str {
         match self {
             NotTaken::Expired => "its key has expired",
+            NotTaken::SignedOut => "its session is over",
             NotTaken::Malformed | NotTaken::Unknown | NotTaken::Revoked => {
                 "its key was revoked, or another took its place"
             }
@@ -127,12 +140,49 @@ impl Ring {
                 NotTaken::Malformed
             });
         };
-        key.is_good(now)?;
-        let minute = now.0 - now.0.rem_euclid(MINUTE_US);
-        if key.used.minute.load(Ordering::Relaxed) < minute {
-            key.used.minute.store(minute, Ordering::Relaxed);
+        if session::is_session(&key.record) {
+            // It belongs into a cookie, where the rules of a browser guard it.
+            return Err(NotTaken::Malformed);
         }
+        key.is_good(now)?;
+        key.used.touch(now);
         Ok(key.clone())
+    }
+
+    /// Finds the session of a text, and the key that it stands for.
+    ///
+    /// # Errors
+    /// Says why there is none that is taken.
+    pub fn find_session(&self, text: &str, now: Timestamp) -> Result<Credential, NotTaken> {
+        let hash = text::hash(text);
+        let found = self.part(&hash).load().get(&hash).cloned();
+        let found = found.filter(|key| session::is_session(&key.record));
+        let credential = self.whole(found.ok_or(NotTaken::Unknown)?, now)?;
+        credential.key().used.touch(now);
+        if let Some(session) = credential.session() {
+            session.used.touch(now);
+        }
+        Ok(credential)
+    }
+
+    /// What an id stands for, while it is taken: a key, or a session with its key.
+    ///
+    /// # Errors
+    /// Says why there is none that is.
+    pub fn credential(&self, id: &str, now: Timestamp) -> Result<Credential, NotTaken> {
+        let hash = self.index.lock().of_id(id).ok_or(NotTaken::Unknown)?;
+        let found = self.part(&hash).load().get(&hash).cloned();
+        self.whole(found.ok_or(NotTaken::Unknown)?, now)
+    }
+
+    fn whole(&self, found: Arc<Key>, now: Timestamp) -> Result<Credential, NotTaken> {
+        found.is_good(now)?;
+        if !session::is_session(&found.record) {
+            return Ok(Credential::of_key(found));
+        }
+        let key = found.stands_for.ok_or(NotTaken::Unknown)?;
+        let key = self.good_by_hash(&key, now)?;
+        Ok(Credential::of_session(found, key))
     }
 
     /// The key of an id, while it is taken.
@@ -144,6 +194,29 @@ impl Ring {
         self.good_by_hash(&hash, now)
     }
 
+    /// The key whose text has this hash, while it is taken.
+    ///
+    /// # Errors
+    /// Says why there is none that is.
+    pub fn good_of_hash(&self, hash: &[u8; 32], now: Timestamp) -> Result<Arc<Key>, NotTaken> {
+        self.good_by_hash(hash, now)
+    }
+
+    /// From where a key was used the last time that this process saw, and how much is open with
+    /// it.
+    pub fn doings(&self, id: &str) -> (Option<Arc<String>>, usize) {
+        let Some(hash) = self.index.lock().of_id(id) else {
+            return (None, 0);
+        };
+        let part = self.part(&hash).load();
+        part.get(&hash).map_or((None, 0), |key| {
+            (
+                key.used.by.load_full(),
+                key.used.open.load(Ordering::Relaxed),
+            )
+        })
+    }
+
     /// Waits until a key is no longer taken: what was opened with it ends with it.
     pub async fn until_over(&self, key: &Key, clock: &Clock) -> NotTaken {
         loop {
@@ -152,7 +225,7 @@ impl Ring {
             changed.as_mut().enable();
             let now = clock.now();
             let expires = match self.good_by_hash(&key.record.hash, now) {
-                Ok(key) => key.record.expires_at,
+                Ok(key) => key.over_at(),
                 Err(why) => return why,
             };
             match expires {
@@ -410,7 +483,17 @@ impl Used {
         Self {
             minute: AtomicI64::new(at),
             written: AtomicI64::new(at),
+            noted: AtomicI64::new(0),
+            by: ArcSwapOption::empty(),
+            open: Open::new(0),
             changed: Notify::new(),
+        }
+    }
+
+    fn touch(&self, now: Timestamp) {
+        let minute = now.0 - now.0.rem_euclid(MINUTE_US);
+        if self.minute.load(Ordering::Relaxed) < minute {
+            self.minute.store(minute, Ordering::Relaxed);
         }
     }
 }
@@ -423,10 +506,7 @@ impl Key {
             .iter()
             .filter_map(|w| Scope::parse(w).ok())
             .collect();
-        let short: String = record.hash[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let short = text::hex(&record.hash[..16]);
         let grants = Grants::of(&scopes);
         let identity = Identity {
             principal: record.principal.as_str().into(),
@@ -437,18 +517,67 @@ impl Key {
             node: grants.node().cloned(),
             grants,
         };
-        Self {
+        let mut key = Self {
             record,
             identity: Arc::new(identity),
+            stands_for: None,
             used,
+        };
+        if session::is_session(&key.record) {
+            key.take_place();
         }
+        key
+    }
+
+    /// A session is seen as its key; one that names none may do nothing.
+    fn take_place(&mut self) {
+        let Some((id, hash)) = session::stands_for(&self.record) else {
+            self.identity = Identity::nobody();
+            return;
+        };
+        let who = &self.identity;
+        let identity = Identity {
+            principal: who.principal.clone(),
+            key_id: Some(id.into()),
+            key_hash: Some(text::hex(&hash[..16]).into()),
+            key_agent: who.key_agent.clone(),
+            worker: None,
+            node: None,
+            grants: who.grants.clone(),
+        };
+        self.stands_for = Some(hash);
+        self.identity = Arc::new(identity);
+    }
+
+    /// How much is open with it.
+    pub(super) fn open(&self) -> &Open {
+        &self.used.open
+    }
+
+    /// Notes from where it is used, once a minute.
+    pub fn note_use(&self, by: impl FnOnce() -> String) {
+        let minute = self.used.minute.load(Ordering::Relaxed);
+        if self.used.noted.load(Ordering::Relaxed) != minute {
+            self.used.noted.store(minute, Ordering::Relaxed);
+            self.used.by.store(Some(Arc::new(by())));
+        }
+    }
+
+    /// When it ends by itself, as things are.
+    pub(crate) fn over_at(&self) -> Option<Timestamp> {
+        if !session::is_session(&self.record) {
+            return self.record.expires_at;
+        }
+        let used = Timestamp(self.used.minute.load(Ordering::Relaxed));
+        let idle = used.max(self.record.created_at) + session::IDLE;
+        Some(self.record.expires_at.map_or(idle, |at| at.min(idle)))
     }
 
     fn is_good(&self, now: Timestamp) -> Result<(), NotTaken> {
         if self.record.revoked_at.is_some() {
             return Err(NotTaken::Revoked);
         }
-        if self.record.expires_at.is_some_and(|at| at <= now) {
+        if self.over_at().is_some_and(|at| at <= now) {
             return Err(NotTaken::Expired);
         }
         Ok(())

@@ -33,6 +33,8 @@ pub enum Scope {
     Relay,
     /// The token of one agent under a Relay broker, by that agent's id.
     RelayAgent(Arc<str>),
+    /// A browser that signed in with the key of this id; its other scopes say what it may.
+    Session(Arc<str>),
 }
 
 /// A word is no scope. Which one is not repeated: it may be a secret in the wrong place.
@@ -80,6 +82,10 @@ impl Scope {
                 check_id(id).map_err(|_| no())?;
                 Scope::RelayAgent(id.into())
             }
+            Some(("session", id)) => {
+                check_id(id).map_err(|_| no())?;
+                Scope::Session(id.into())
+            }
             Some(_) => return Err(no()),
         })
     }
@@ -98,6 +104,7 @@ impl Scope {
             Scope::Enroll(name) => format!("enroll:{name}"),
             Scope::Relay => "relay".into(),
             Scope::RelayAgent(id) => format!("relay-agent:{id}"),
+            Scope::Session(id) => format!("session:{id}"),
         }
     }
 
@@ -111,7 +118,8 @@ impl Scope {
             | Scope::Call
             | Scope::Agent
             | Scope::AgentOnly(_)
-            | Scope::Worker(_) => false,
+            | Scope::Worker(_)
+            | Scope::Session(_) => false,
         }
     }
 }
@@ -248,6 +256,8 @@ impl Grants {
                 }
                 // Grants nothing by itself: enrolment looks the token up.
                 Scope::Enroll(_) => {}
+                // Says for whom it stands; what it may, its other scopes say.
+                Scope::Session(_) => {}
                 Scope::Relay => grants.bits |= RELAY,
                 Scope::RelayAgent(id) => {
                     grants.bits |= RELAY_AGENT;
@@ -330,6 +340,7 @@ mod tests {
             "enroll:box-1",
             "relay",
             "relay-agent:agt_1",
+            "session:key_1",
         ] {
             assert_eq!(Scope::parse(word).unwrap().word(), word);
         }

@@ -69,6 +69,12 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/ui", Nothing),
     rule("GET", "/ui/", Nothing),
     rule("GET", "/ui/{path}", Nothing),
+    // The key or code in it says who; what it may is known afterwards.
+    rule("POST", "/api/v1/session", Nothing),
+    rule("GET", "/api/v1/session", Nothing),
+    rule("DELETE", "/api/v1/session", Nothing),
+    // For whoever has a key at all: the handler asks for one.
+    rule("POST", "/api/v1/keys/code", Need::AnyKey),
     // The plane itself.
     rule("GET", "/api/v1/health", Read),
     rule("GET", "/api/v1/system", Read),

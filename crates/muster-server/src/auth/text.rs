@@ -14,15 +14,18 @@ pub enum Form {
     RelayNode,
     /// `at_live_` and hexadecimal: the token of an agent under a Relay broker.
     RelayAgent,
+    /// `ses_` and base62: what a browser that signed in has in its cookie.
+    Session,
 }
 
 impl Form {
-    const ALL: [Form; 5] = [
+    const ALL: [Form; 6] = [
         Form::Key,
         Form::Enrolment,
         Form::RelayWorkspace,
         Form::RelayNode,
         Form::RelayAgent,
+        Form::Session,
     ];
 
     /// What texts of this form begin with.
@@ -33,12 +36,13 @@ impl Form {
             Form::RelayWorkspace => "rk_live_",
             Form::RelayNode => "nt_live_",
             Form::RelayAgent => "at_live_",
+            Form::Session => "ses_",
         }
     }
 
     fn is_hex(self) -> bool {
         match self {
-            Form::Key | Form::Enrolment => false,
+            Form::Key | Form::Enrolment | Form::Session => false,
             Form::RelayWorkspace | Form::RelayNode | Form::RelayAgent => true,
         }
     }
@@ -153,8 +157,21 @@ fn checksum(form: Form, body: &str) -> String {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The hash that [`hex`] wrote.
+pub(super) fn unhex(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    }
+    Some(bytes)
 }
 
 /// The bytes as one big-endian number in base 62, padded to a width.

@@ -1,27 +1,26 @@
 //! Which node stands at the door: the one whose token it shows. A node's sockets take nothing
 //! else.
 
-use std::sync::Arc;
-
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST};
 use muster_wire::{Category, NodeId};
 
 use crate::api::problem::Problem;
 use crate::app::App;
-use crate::auth::{Key, NotTaken};
+use crate::auth::{Credential, Held, NotTaken};
 
 /// A node that showed its token. What it opens lasts as long as the token is taken.
 pub(crate) struct Admitted {
     /// Which.
     pub(crate) node: NodeId,
-    key: Arc<Key>,
+    credential: Credential,
+    _held: Held,
 }
 
 impl Admitted {
     /// Waits until its token is no longer taken.
     pub(crate) async fn until_over(&self, app: &App) -> NotTaken {
-        app.auth.ring.until_over(&self.key, &app.clock).await
+        self.credential.until_over(&app.auth.ring, &app.clock).await
     }
 }
 
@@ -52,7 +51,12 @@ pub(crate) fn node_of(app: &App, headers: &HeaderMap) -> Result<Admitted, Proble
             "this key is no node's: it takes one with the scope node:ID",
         )
     })?;
-    Ok(Admitted { node, key })
+    let credential = Credential::of_key(key);
+    Ok(Admitted {
+        node,
+        _held: credential.hold(),
+        credential,
+    })
 }
 
 /// The plane's address as whoever sent this request reaches it.

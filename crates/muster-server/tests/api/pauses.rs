@@ -55,9 +55,14 @@ async fn a_paused_queued_call_is_not_sent_until_it_is_resumed() {
     pause(&plane, "exec_unknown", "pause")
         .await
         .is_problem(404, "not_found");
-    let audit = muster_store::Annex::audit(&**plane.memory.as_ref().unwrap(), 100).unwrap();
-    let about =
-        |line: &&muster_store::annex::AuditRow| line.object == queued && line.action == "resumed";
+    let audit = muster_store::Annex::audit(
+        &**plane.memory.as_ref().unwrap(),
+        &muster_store::annex::AuditFilter::newest(100),
+    )
+    .unwrap();
+    let about = |(_, line): &&(u64, muster_store::annex::AuditRow)| {
+        line.object == queued && line.action == "resumed"
+    };
     let lines = audit.iter().filter(about).count();
     assert_eq!(lines, 1, "{audit:?}");
 }

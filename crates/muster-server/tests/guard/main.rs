@@ -9,4 +9,5 @@ mod enrolment;
 mod events;
 mod keys;
 mod plane;
+mod session;
 mod site;

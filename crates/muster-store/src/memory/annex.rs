@@ -7,8 +7,9 @@ use muster_wire::{AgentId, ExecutionId, RunId, Timestamp, mint};
 
 use super::MemoryStore;
 use crate::annex::{
-    Annex, AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, Logs, MemoryAction, MemoryBy,
-    MemoryEvent, MemoryEventFilter, MemoryRow, MemoryScope, NoteRow, RelayRow,
+    Annex, AuditFilter, AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, Logs,
+    MemoryAction, MemoryBy, MemoryEvent, MemoryEventFilter, MemoryRow, MemoryScope, NoteRow,
+    RelayRow,
 };
 use crate::bound::{BYTES_MAX, LINES_MAX, log_size};
 use crate::{Retention, StoreError, StoreResult, glob};
@@ -29,7 +30,8 @@ pub(super) struct Beside {
     notes: Vec<NoteRow>,
     lines: BTreeMap<ExecutionId, Lines>,
     keys: BTreeMap<String, KeyRecord>,
-    audit: Vec<AuditRow>,
+    audit: Vec<(u64, AuditRow)>,
+    audit_n: u64,
     identities: Vec<IdentityRow>,
     credentials: Vec<CredentialRow>,
     settings: BTreeMap<String, Bytes>,
@@ -49,10 +51,13 @@ impl Beside {
 
     pub(super) fn retire(&mut self, cut: &Retention, limit: usize) -> u64 {
         let mut gone = 0;
-        let old = self.audit.iter().filter(|row| row.at < cut.audit_before);
+        let old = self
+            .audit
+            .iter()
+            .filter(|(_, row)| row.at < cut.audit_before);
         let old = old.count().min(limit);
         let mut room = old;
-        self.audit.retain(|row| {
+        self.audit.retain(|(_, row)| {
             let goes = room > 0 && row.at < cut.audit_before;
             room -= usize::from(goes);
             !goes
@@ -327,13 +332,34 @@ impl Annex for MemoryStore {
     }
 
     fn audit_add(&self, row: &AuditRow) -> StoreResult<()> {
-        self.beside.lock().audit.push(row.clone());
+        let mut beside = self.beside.lock();
+        beside.audit_n += 1;
+        let n = beside.audit_n;
+        beside.audit.push((n, row.clone()));
         Ok(())
     }
 
-    fn audit(&self, limit: usize) -> StoreResult<Vec<AuditRow>> {
+    fn audit(&self, filter: &AuditFilter) -> StoreResult<Vec<(u64, AuditRow)>> {
+        let is = |wanted: &Option<String>, found: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        };
+        let acts = |found: &str| {
+            filter.action.as_ref().is_none_or(|wanted| {
+                let rest = found.strip_prefix(wanted.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
+        };
+        let fits = |(n, row): &&(u64, AuditRow)| {
+            is(&filter.principal, &row.principal)
+                && acts(&row.action)
+                && is(&filter.object, &row.object)
+                && filter.since.is_none_or(|at| row.at >= at)
+                && filter.until.is_none_or(|at| row.at < at)
+                && filter.before.is_none_or(|before| *n < before)
+        };
         let beside = self.beside.lock();
-        Ok(beside.audit.iter().rev().take(limit).cloned().collect())
+        let newest = beside.audit.iter().rev().filter(fits);
+        Ok(newest.take(filter.limit).cloned().collect())
     }
 
     fn identities(&self, agent: &AgentId) -> StoreResult<Vec<IdentityRow>> {

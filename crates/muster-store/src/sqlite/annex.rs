@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use super::{SqliteStore, key, kv, log, relay};
 use crate::annex::{
-    Annex, AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, Logs, MemoryBy, MemoryEvent,
-    MemoryEventFilter, MemoryRow, MemoryScope, NoteRow, RelayRow,
+    Annex, AuditFilter, AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, Logs, MemoryBy,
+    MemoryEvent, MemoryEventFilter, MemoryRow, MemoryScope, NoteRow, RelayRow,
 };
 use crate::{StoreError, StoreResult};
 
@@ -162,8 +162,8 @@ impl Annex for SqliteStore {
         self.change("write the audit log", |conn| key::add_audit(conn, row))
     }
 
-    fn audit(&self, limit: usize) -> StoreResult<Vec<AuditRow>> {
-        self.decision_readers.with(|conn| key::audit(conn, limit))
+    fn audit(&self, filter: &AuditFilter) -> StoreResult<Vec<(u64, AuditRow)>> {
+        self.decision_readers.with(|conn| key::audit(conn, filter))
     }
 
     fn identities(&self, agent: &AgentId) -> StoreResult<Vec<IdentityRow>> {

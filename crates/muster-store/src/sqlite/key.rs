@@ -9,7 +9,7 @@ use super::connection::failed;
 use super::known::{all, first};
 use super::rows::{Columns, json_opt, to_json};
 use crate::StoreResult;
-use crate::annex::{AuditRow, CredentialRow, IdentityRow, KeyRecord};
+use crate::annex::{AuditFilter, AuditRow, CredentialRow, IdentityRow, KeyRecord};
 
 /// Every key.
 pub(super) fn keys(conn: &Connection) -> StoreResult<Vec<KeyRecord>> {
@@ -93,19 +93,38 @@ pub(super) fn add_audit(conn: &Connection, row: &AuditRow) -> StoreResult<()> {
     Ok(())
 }
 
-/// The audit log, newest first.
-pub(super) fn audit(conn: &Connection, limit: usize) -> StoreResult<Vec<AuditRow>> {
-    let sql = "SELECT at, principal, action, object, detail FROM audit ORDER BY n DESC LIMIT ?1";
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    all(conn, sql, [limit], |row| {
+/// Lines of the audit log with their numbers, newest first.
+pub(super) fn audit(conn: &Connection, filter: &AuditFilter) -> StoreResult<Vec<(u64, AuditRow)>> {
+    let sql = "SELECT n, at, principal, action, object, detail FROM audit
+        WHERE (?1 IS NULL OR principal = ?1)
+          AND (?2 IS NULL OR action = ?2 OR substr(action, 1, length(?3)) = ?3)
+          AND (?4 IS NULL OR object = ?4)
+          AND (?5 IS NULL OR at >= ?5) AND (?6 IS NULL OR at < ?6)
+          AND (?7 IS NULL OR n < ?7)
+        ORDER BY n DESC LIMIT ?8";
+    let bytes = |text: &Option<String>| text.as_ref().map(|text| text.as_bytes().to_vec());
+    let group = filter.action.as_ref();
+    let wanted = params![
+        bytes(&filter.principal),
+        bytes(&filter.action),
+        group.map(|word| format!("{word}.").into_bytes()),
+        bytes(&filter.object),
+        filter.since.map(|at| at.0),
+        filter.until.map(|at| at.0),
+        filter.before.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
+        i64::try_from(filter.limit).unwrap_or(i64::MAX),
+    ];
+    all(conn, sql, wanted, |row| {
         let mut from = Columns::of(row);
-        Ok(AuditRow {
+        let n = from.int()?;
+        let line = AuditRow {
             at: from.time()?,
             principal: from.text()?.to_owned(),
             action: from.text()?.to_owned(),
             object: from.text()?.to_owned(),
             detail: from.text()?.to_owned(),
-        })
+        };
+        Ok((u64::try_from(n).unwrap_or_default(), line))
     })
 }
 

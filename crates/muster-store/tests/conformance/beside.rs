@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_store::QuarantineItem;
 use muster_store::annex::{
-    AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, MemoryAction, MemoryBy,
+    AuditFilter, AuditRow, CredentialRow, IdentityRow, KeyRecord, LogRow, MemoryAction, MemoryBy,
     MemoryEventFilter, MemoryScope, NoteRow,
 };
 use muster_store::bound::{BYTES_MAX, LINES_MAX};
@@ -202,7 +202,23 @@ crate::on_each_store! {
             detail: String::new(),
         };
         (1..=3).for_each(|n| store.audit_add(&said(n)).unwrap());
-        assert_eq!(store.audit(2).unwrap(), [said(3), said(2)]);
+        let found = |filter: AuditFilter| -> Vec<u64> {
+            let lines = store.audit(&AuditFilter { limit: 10, ..filter }).unwrap();
+            lines.into_iter().map(|(n, _)| n).collect()
+        };
+        let newest = store.audit(&AuditFilter::newest(2)).unwrap();
+        assert_eq!(newest, [(3, said(3)), (2, said(2))]);
+        let all = AuditFilter::default;
+        let word = |text: &str| Some(text.to_owned());
+        assert_eq!(found(AuditFilter { before: Some(3), ..all() }), [2, 1]);
+        assert_eq!(found(AuditFilter { object: word("key_2"), ..all() }), [2]);
+        for (action, lines) in [("key", 3), ("key.created", 3), ("ke", 0), ("key.", 0), ("", 0)] {
+            let filter = AuditFilter { action: word(action), ..all() };
+            assert_eq!(found(filter).len(), lines, "{action:?}");
+        }
+        assert_eq!(found(AuditFilter { principal: word("nobody"), ..all() }), [0; 0]);
+        let (since, until) = (Some(Timestamp(2)), Some(Timestamp(3)));
+        assert_eq!(found(AuditFilter { since, until, ..all() }), [2]);
 
         assert_eq!(store.setting("s").unwrap(), None);
         store.setting_put("s", Bytes::from_static(b"\x00\xff")).unwrap();

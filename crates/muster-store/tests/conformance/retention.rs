@@ -213,9 +213,9 @@ source: None,
         assert!(has_key("old") && has_key("young") && !has_key("orphan"));
         retire_all(store, &Retention { keys_before: ten, ..nothing() }, 100);
         assert!(!has_key("old") && has_key("young"));
-        assert_eq!(store.audit(10).unwrap().len(), 2);
+        assert_eq!(store.audit(&muster_store::annex::AuditFilter::newest(10)).unwrap().len(), 2);
         retire_all(store, &Retention { audit_before: ten, ..nothing() }, 100);
-        assert_eq!(store.audit(10).unwrap().len(), 1);
+        assert_eq!(store.audit(&muster_store::annex::AuditFilter::newest(10)).unwrap().len(), 1);
         retire_all(store, &Retention { quarantine_before: ten, ..nothing() }, 100);
         assert_eq!(store.quarantine(10).unwrap()[0].id, "q50");
         assert_eq!(store.quarantine(10).unwrap().len(), 1);

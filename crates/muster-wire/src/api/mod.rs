@@ -26,6 +26,10 @@ pub mod steps;
 pub mod webhook;
 pub mod why;
 pub mod word;
+pub mod audit;
+pub mod keys;
+pub mod session;
+mod word;
 
 pub use at::At;
 pub use known::{LastCount, LastMeasure};

@@ -27,6 +27,15 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_name = "DURATION")]
         expires: Option<String>,
     },
+    /// Makes a code that signs a browser in once, within 10 minutes.
+    #[command(
+        after_help = "The session may do what the key of this command may, or fewer with --scope.\n\nExamples:\n  muster keys code\n  muster keys code --scope read"
+    )]
+    Code {
+        /// Fewer scopes than those of the key.
+        #[arg(long, value_delimiter = ',', value_name = "SCOPE,…")]
+        scope: Vec<String>,
+    },
     /// Ends a key.
     Revoke {
         /// Its id, or a prefix.

@@ -72,6 +72,14 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Keys) -> Outcome<u8> {
             let made = asking.client.post("/api/v1/keys", &body).await?.json()?;
             Ok(made_key(asking, &made))
         }
+        KeysCommand::Code { scope } => {
+            let body = match scope.is_empty() {
+                true => json!({}),
+                false => json!({ "scopes": scope }),
+            };
+            let made = asking.client.post("/api/v1/keys/code", &body).await?;
+            Ok(made_code(asking, &made.json()?))
+        }
         KeysCommand::Revoke { id } => {
             let id = resolve::id_for_good(asking, Noun::Key, id).await?;
             let path = format!("/api/v1/keys/{}/revoke", encode(&id));
@@ -108,6 +116,22 @@ fn made_key(asking: &Asking<'_>, made: &Value) -> u8 {
     out::talk(&format!(
         "{} with {scopes}; it is shown this once",
         item::id(made)
+    ));
+    0
+}
+
+fn made_code(asking: &Asking<'_>, made: &Value) -> u8 {
+    if asking.json {
+        print_one("code", made);
+        return 0;
+    }
+    out::data(&item::text(made, &["code"]).unwrap_or_default());
+    let path = item::text(made, &["path"]).unwrap_or_default();
+    out::talk(&format!(
+        "signs a browser in once, within 10 minutes, with {}: type it at {}/ui/login, or open {}{path}",
+        scopes(made),
+        asking.client.address(),
+        asking.client.address(),
     ));
     0
 }

@@ -37,6 +37,8 @@ use supervise::Supervised;
 use watch::Watch;
 use worker::WorkerKeys;
 
+/// How long the link that signs in is good, unused.
+const LINK_GOOD_FOR: Duration = Duration::from_secs(12 * 3_600);
 /// How long the example agent may take until something is said about it.
 const REGISTERS_WITHIN: Duration = Duration::from_secs(20);
 
@@ -114,6 +116,14 @@ impl Session {
             self.args.data.display(),
             seconds(took),
         ));
+        // Behind the `#`, so that no server and no log sees it.
+        let now = self.app.clock.now();
+        if let Some(code) = self.app.auth.owner_code(now + LINK_GOOD_FOR, now) {
+            let address = &self.address;
+            out::data(&format!(
+                "  open   {address}/ui/login#code={code}   (signs in, once)"
+            ));
+        }
         out::data(&format!("  docs   {}/docs", self.address));
     }
 

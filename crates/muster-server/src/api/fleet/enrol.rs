@@ -370,7 +370,7 @@ fn not_taken(why: NotTaken) -> Problem {
             Category::Unauthenticated,
             "this enrolment token has expired: it is good for 15 minutes; make another with `muster nodes enroll NAME`",
         ),
-        NotTaken::Malformed | NotTaken::Unknown => Problem::new(
+        NotTaken::Malformed | NotTaken::Unknown | NotTaken::SignedOut => Problem::new(
             Category::Unauthenticated,
             "this is no enrolment token of this plane; make one with `muster nodes enroll NAME`",
         ),

@@ -47,9 +47,14 @@ async fn ticket(
     PathText(worker): PathText,
 ) -> Result<Json<Value>, Problem> {
     let found = find(&app, &worker).await?;
-    let key = caller.key_id.as_ref().ok_or_else(unauthenticated)?;
+    let shown = caller.credential().ok_or_else(unauthenticated)?;
     let tickets = &app.fleet.terminals.tickets;
-    let issued = tickets.issue(found.id(), &caller.principal, key, app.clock.now());
+    let issued = tickets.issue(
+        found.id(),
+        &caller.principal,
+        &shown.id().into(),
+        app.clock.now(),
+    );
     let (ticket, until) = issued.ok_or_else(|| {
         Problem::new(Category::Overloaded, "too many tickets are open").retry_after(5)
     })?;
@@ -96,19 +101,19 @@ async fn terminal(
         found => found?,
     };
     let now = app.clock.now();
-    let (principal, key) = match by_ticket {
+    let (principal, credential) = match by_ticket {
         None => {
-            let key = caller.key_id.clone().ok_or_else(unauthenticated)?;
-            (caller.principal.clone(), key)
+            let shown = caller.credential().cloned().ok_or_else(unauthenticated)?;
+            (caller.principal.clone(), shown)
         }
         Some(ticket) => {
             let tickets = &app.fleet.terminals.tickets;
             let redeemed = tickets.redeem(ticket, found.id(), now);
-            redeemed.ok_or_else(unauthenticated)?
+            let (principal, id) = redeemed.ok_or_else(unauthenticated)?;
+            let shown = app.auth.ring.credential(&id, now);
+            (principal, shown.map_err(|_| unauthenticated())?)
         }
     };
-    let key = app.auth.ring.good(&key, now);
-    let key = key.map_err(|_| unauthenticated())?;
     let (node, node_name) = place(&found)?;
     let viewer = Viewer {
         worker: found.id().clone(),
@@ -116,7 +121,7 @@ async fn terminal(
         node,
         node_name,
         principal,
-        key,
+        credential,
     };
     let handshake = handshake.map_err(|_| Problem::validation("this route speaks WebSocket"))?;
     let alive = (

@@ -16,6 +16,7 @@ use crate::api::body::Query;
 use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
+use crate::auth::Credential;
 use crate::memory::{Next, Reader};
 use crate::meters::Stream;
 
@@ -52,12 +53,14 @@ pub(super) async fn ws(
         .max_message_size(INCOMING_MAX)
         .max_frame_size(INCOMING_MAX)
         .on_upgrade(move |socket| async move {
-            serve(socket, reader, app).await;
+            serve(socket, reader, app, caller).await;
             drop(alive);
         }))
 }
 
-async fn serve(mut socket: WebSocket, mut reader: Reader, app: App) {
+async fn serve(mut socket: WebSocket, mut reader: Reader, app: App, caller: Caller) {
+    let _held = caller.credential().map(Credential::hold);
+    let mut over = std::pin::pin!(caller.until_over(&app));
     let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heard = Instant::now();
@@ -66,6 +69,10 @@ async fn serve(mut socket: WebSocket, mut reader: Reader, app: App) {
             biased;
             () = app.stop.cancelled() => {
                 close(socket, close_code::AWAY, "the control plane is shutting down".into()).await;
+                return;
+            }
+            why = &mut over => {
+                close(socket, close_code::POLICY, why.ended().to_owned()).await;
                 return;
             }
             incoming = socket.recv() => match incoming {

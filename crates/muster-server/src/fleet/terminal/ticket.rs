@@ -16,7 +16,7 @@ const OPEN_MAX: usize = 10_000;
 struct Ticket {
     worker: WorkerId,
     principal: Arc<str>,
-    /// The id of the key that asked for it: it is good only while that is.
+    /// The id of the key or session that asked for it: it is good only while that is.
     key: Arc<str>,
     until: Timestamp,
 }

@@ -21,7 +21,7 @@ use super::lane::Lane;
 use super::room::{DrivenBy, Seat};
 use super::snapshot::{Belief, believed, said};
 use crate::app::App;
-use crate::auth::Key;
+use crate::auth::Credential;
 use crate::fleet::session::{self, is_too_large};
 
 const PING_EVERY: Duration = Duration::from_secs(15);
@@ -52,8 +52,9 @@ pub(crate) struct Viewer {
     pub(crate) node_name: Arc<str>,
     /// Who watches.
     pub(crate) principal: Arc<str>,
-    /// Their key, or that of their ticket: they stay as long as it is taken.
-    pub(crate) key: Arc<Key>,
+    /// What they showed, or what their ticket was asked for with: they stay as long as it is
+    /// taken.
+    pub(crate) credential: Credential,
 }
 
 /// Why it ended: a word and a sentence; `None` when nobody is there to be told.
@@ -65,6 +66,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves a viewer until they, the worker or its node leave.
 pub(crate) async fn serve(app: App, viewer: Viewer, mut socket: WebSocket) {
+    let _held = viewer.credential.hold();
     let mut session = Session {
         seat: Seat::take(&app.fleet, &viewer.worker, viewer.principal.clone()),
         app: &app,
@@ -85,7 +87,7 @@ pub(crate) async fn serve(app: App, viewer: Viewer, mut socket: WebSocket) {
     }
     let ended = tokio::select! {
         biased;
-        why = app.auth.ring.until_over(&viewer.key, &app.clock) => {
+        why = viewer.credential.until_over(&app.auth.ring, &app.clock) => {
             Some(("unauthenticated".into(), why.ended().into()))
         }
         ended = session.run() => ended,

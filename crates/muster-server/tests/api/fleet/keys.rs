@@ -229,3 +229,43 @@ async fn a_ticket_is_good_only_while_its_key_is() {
     );
     assert!(stage.try_attach(&late, None).await.is_err());
 }
+
+/// A browser that signed in attaches with its cookie, from a page of the plane alone, and what it
+/// opened ends when it signs out; a ticket that it asked for ends with it.
+#[tokio::test]
+async fn a_browser_attaches_with_its_session_and_ends_with_it() {
+    let stage = super::terminal::Stage::set().await;
+    let (_, text) = key(&stage.plane, Scope::Operate, None);
+    let url = stage.plane.url();
+    let body = json!({ "key": text });
+    let origin = [("origin", url.as_str())];
+    let answer = stage
+        .plane
+        .client
+        .post_with("/api/v1/session", &origin, &body)
+        .await;
+    assert_eq!(answer.status, 200, "{}", answer.json());
+    let cookie = answer.header("set-cookie").unwrap();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let own = [("origin", url.as_str()), ("cookie", cookie.as_str())];
+    assert!(
+        stage.attach_with(&[own[1]]).await.is_err(),
+        "nothing says which page asks"
+    );
+    let foreign = [("origin", "http://evil.example"), own[1]];
+    assert!(stage.attach_with(&foreign).await.is_err());
+    let mut viewer = stage.attach_with(&own).await.unwrap();
+    let path = format!("{}/ticket", stage.path());
+    let ticket = stage.plane.client.post_with(&path, &own, &json!({})).await;
+    let ticket = ticket.json()["url"].as_str().unwrap().to_owned();
+    let out = stage
+        .plane
+        .client
+        .send(http::Method::DELETE, "/api/v1/session", &own, "")
+        .await;
+    assert_eq!(out.status, 204);
+    let closed = viewer.hear("terminal.closed").await;
+    assert_eq!(closed["code"], "unauthenticated");
+    assert_eq!(closed["message"], "its session is over");
+    assert!(stage.try_attach(&ticket, None).await.is_err());
+}

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use muster_server::auth::Scope;
+use muster_store::annex::AuditFilter;
 use serde_json::{Value, json};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -70,12 +71,27 @@ impl Stage {
         path: &str,
         key: Option<&str>,
     ) -> Result<Wire, tungstenite::Error> {
+        let key = key.map(|key| ("x-api-key", key));
+        self.open(path, key.as_slice()).await
+    }
+
+    /// Attaches with these headers.
+    pub(super) async fn attach_with(
+        &self,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Wire, tungstenite::Error> {
+        self.open(&self.path(), headers).await
+    }
+
+    async fn open(
+        &self,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Wire, tungstenite::Error> {
         let url = format!("ws://{}{path}", self.plane.running.address);
         let mut request = url.into_client_request().unwrap();
-        if let Some(key) = key {
-            request
-                .headers_mut()
-                .insert("x-api-key", key.parse().unwrap());
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
         }
         connect_async(request).await.map(|(socket, _)| Wire(socket))
     }
@@ -200,10 +216,10 @@ async fn two_watch_one_drives_and_the_keyboard_is_handed_over_in_the_open() {
     let app = &stage.plane.running.app;
     let driven = eventually("who drove is in the audit log", || async {
         let audit = app
-            .blocking(|stores| stores.annex.audit(100))
+            .blocking(|stores| stores.annex.audit(&AuditFilter::newest(100)))
             .await
             .unwrap();
-        let rows = audit.into_iter().rev();
+        let rows = audit.into_iter().rev().map(|(_, row)| row);
         let driven: Vec<(String, String)> = rows
             .filter(|row| row.object == stage.worker && row.action.contains("driv"))
             .map(|row| (row.action, row.principal))
