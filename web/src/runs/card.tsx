@@ -7,7 +7,7 @@ import { colourOf, lookOf } from "@/look/words";
 import { Glyph } from "@/parts/state-mark";
 import type { Row } from "./folds";
 import { type Forest, type Step, countsOf, has, isOpen, nameOf, tookOf, troubleOf } from "./forest";
-import { FunctionName, Tally } from "./row-cell";
+import { FunctionName, Marks, Tally } from "./row-cell";
 import { lookWord, sentence, whyOf } from "./row-words";
 import { p50 } from "./time-view";
 
@@ -44,7 +44,7 @@ const StepCard = memo(function StepCard({ data }: NodeProps<FlowNode<CardData>>)
             <span className="truncate">{step ? <FunctionName name={nameOf(forest, step)} /> : row.kind === "group" && <FunctionName name={forest.names[row.name] ?? "?"} />}</span>
             {row.kind === "group" && <span className="text-text-2">×{count(row.members.length)}</span>}
             {row.kind === "step" && row.number !== null && <span className="text-xs text-text-3">#{row.number}</span>}
-            {step && step.attempts > 1 && <span className="ml-auto text-xs text-text-3">{step.attempts}×</span>}
+            {step && <span className="ml-auto inline-flex items-center gap-1"><Marks step={step} /></span>}
           </div>
           <div className="card-says">{step ? <StepSays row={row} step={step} /> : <GroupSays row={row} forest={forest} />}</div>
         </div>
@@ -60,7 +60,6 @@ function StepSays({ row, step }: { row: Row; step: Step }) {
   return (
     <>
       <span className="flex-none">{has(step, "replayed") ? "reused" : isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</span>
-      {has(step, "detached") && <span className="flex-none">detached</span>}
       {step.segments.some(([kind]) => kind === "absorbed") && !isOpen(step) && <span className="flex-none text-wait" title="waited for its agent to restart">↻</span>}
       {why && <span className="truncate">{why}</span>}
       {folded > 0 && <span className="ml-auto flex-none">+{count(folded)}</span>}

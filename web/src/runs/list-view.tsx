@@ -1,6 +1,6 @@
 // The run as a list: what each step is, why, how long it took. Carries in words everything that the
 // other views draw.
-import { memo } from "react";
+import { memo, useMemo } from "react";
 import { useDisplay } from "@/look/display";
 import { duration, rfc3339, time } from "@/look/format";
 import { planeNow, useSecond } from "@/live/clock";
@@ -12,13 +12,13 @@ import { Tally } from "./row-cell";
 import { lookWord, whyOf } from "./row-words";
 import { p50 } from "./time-view";
 
-type Shared = { phone: boolean };
-const WIDE: Shared = { phone: false };
-const NARROW: Shared = { phone: true };
+type Shared = { phone: boolean; /** When the run began. */ from: number };
 const COLUMNS = "minmax(200px, 3fr) 116px minmax(0, 3fr) 104px 84px 48px";
 const PHONE_COLUMNS = "minmax(0, 1fr) 72px";
 
 export function ListView({ phone, ...props }: GridModel & { label: string; height: number; phone: boolean }) {
+  const from = props.forest.steps[0]?.created ?? 0;
+  const shared = useMemo<Shared>(() => ({ phone, from }), [phone, from]);
   return (
     <StepGrid
       {...props}
@@ -33,12 +33,12 @@ export function ListView({ phone, ...props }: GridModel & { label: string; heigh
           <div role="columnheader" className="pb-1">State</div>
           <div role="columnheader" className="pb-1">Why</div>
           <div role="columnheader" className="pb-1 pr-2 text-right">Took</div>
-          <div role="columnheader" className="pb-1 pr-2 text-right">Started</div>
+          <div role="columnheader" className="pb-1 pr-2 text-right" title="After the beginning of the run">Began</div>
           <div role="columnheader" className="pb-1 pr-2 text-right" title="How often it was sent">Sent</div>
         </>
       )}
       Cells={ListCells}
-      shared={phone ? NARROW : WIDE}
+      shared={shared}
     />
   );
 }
@@ -46,10 +46,10 @@ export function ListView({ phone, ...props }: GridModel & { label: string; heigh
 function ListCells({ row, step, forest, shared }: CellsProps<Shared>) {
   if (row.kind === "more") return <div role="gridcell" style={{ gridColumn: "2 / -1" }} />;
   if (row.kind === "group") return <GroupCells members={row.members} forest={forest} phone={shared.phone} />;
-  return step ? <StepCells step={step} phone={shared.phone} /> : null;
+  return step ? <StepCells step={step} phone={shared.phone} from={shared.from} /> : null;
 }
 
-const StepCells = memo(function StepCells({ step, phone }: { step: Step; phone: boolean }) {
+const StepCells = memo(function StepCells({ step, phone, from }: { step: Step; phone: boolean; from: number }) {
   const why = whyOf(step);
   const { clock } = useDisplay();
   if (phone) return <div role="gridcell" className="step-cell text-right">{isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>;
@@ -58,7 +58,7 @@ const StepCells = memo(function StepCells({ step, phone }: { step: Step; phone: 
       <div role="gridcell" className="step-cell flex items-center"><StateMark state={lookWord(step)} doubtful={has(step, "stoppedKnowing")} /></div>
       <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why ?? ""}</div>
       <div role="gridcell" className="step-cell text-right">{has(step, "replayed") ? <Unknown reason="reused: it took no time of its own" /> : isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>
-      <div role="gridcell" className="step-cell text-right" title={rfc3339(step.created)}>{time(step.created, clock, planeNow())}</div>
+      <div role="gridcell" className="step-cell text-right" title={`${time(step.created, clock, planeNow())} · ${rfc3339(step.created)}`}>+{duration(step.created - from)}</div>
       <div role="gridcell" className="step-cell text-right">{step.attempts === 0 ? <Unknown reason={has(step, "observed") ? "not dispatched: the agent reported it" : "not sent"} /> : step.attempts}</div>
     </>
   );

@@ -1,6 +1,6 @@
 // One step's time as a picture: bars with a pattern for each kind of time, marks for what happened.
 // Draws what `bars.ts` says; maps times to pixels and nothing else.
-import { memo } from "react";
+import { type ReactNode, memo, useId } from "react";
 import { type Axis, type View, placeOf } from "./axis";
 import { type Bar, type Bucket, type Drawn, type Mark, endLook } from "./bars";
 import type { Stretch } from "./critical";
@@ -15,29 +15,37 @@ const HIGH = 12;
 /** Nothing is drawn narrower: what happened is seen. */
 const LEAST = 2;
 
-/** Patterns that bars refer to; once in the page. */
-export function Patterns() {
+const PATTERNS = ["absorbed", "paused", "unknown", "observed", "time"] as const;
+
+/** Holds the patterns that the bars within refer to: in the colours of the theme that they stand in. */
+export function Patterned({ children }: { children: ReactNode }) {
+  const id = useId().replace(/[^\w-]/g, "");
+  const style = Object.fromEntries(PATTERNS.map((name) => [`--p-${name}`, `url(#${id}${name})`]));
+  const diagonal = { height: 6, patternUnits: "userSpaceOnUse" } as const;
   return (
-    <svg aria-hidden width="0" height="0" style={{ position: "absolute" }}>
-      <defs>
-        <pattern id="p-absorbed" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-          <rect width="2.4" height="6" style={{ fill: "var(--wait)" }} />
-        </pattern>
-        <pattern id="p-paused" width="4" height="4" patternUnits="userSpaceOnUse">
-          <rect width="1.5" height="4" style={{ fill: "var(--neutral)" }} />
-        </pattern>
-        <pattern id="p-unknown" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(135)">
-          <rect width="1" height="5" style={{ fill: "var(--line)" }} />
-        </pattern>
-        <pattern id="p-observed" width="4" height="4" patternUnits="userSpaceOnUse">
-          <circle cx="1.5" cy="2" r="0.9" style={{ fill: "var(--text-2)" }} />
-        </pattern>
-        <pattern id="p-time" width="4" height="4" patternUnits="userSpaceOnUse">
-          <rect width="4" height="4" style={{ fill: "var(--tint-time)" }} />
-          <circle cx="2" cy="2" r="1.1" style={{ fill: "var(--time)" }} />
-        </pattern>
-      </defs>
-    </svg>
+    <div style={{ display: "contents", ...style }}>
+      <svg aria-hidden width="0" height="0" style={{ position: "absolute" }}>
+        <defs>
+          <pattern id={`${id}absorbed`} width="6" {...diagonal} patternTransform="rotate(45)">
+            <rect width="2.4" height="6" style={{ fill: "var(--wait)" }} />
+          </pattern>
+          <pattern id={`${id}paused`} width="4" {...diagonal}>
+            <rect width="1.5" height="6" style={{ fill: "var(--neutral)" }} />
+          </pattern>
+          <pattern id={`${id}unknown`} width="5" {...diagonal} patternTransform="rotate(135)">
+            <rect width="1" height="6" style={{ fill: "var(--line)" }} />
+          </pattern>
+          <pattern id={`${id}observed`} width="4" {...diagonal} height={4}>
+            <circle cx="1.5" cy="2" r="0.9" style={{ fill: "var(--text-2)" }} />
+          </pattern>
+          <pattern id={`${id}time`} width="4" {...diagonal} height={4}>
+            <rect width="4" height="4" style={{ fill: "var(--tint-time)" }} />
+            <circle cx="2" cy="2" r="1.1" style={{ fill: "var(--time)" }} />
+          </pattern>
+        </defs>
+      </svg>
+      {children}
+    </div>
   );
 }
 

@@ -36,13 +36,14 @@ export function FunctionName({ name }: { name: string }) {
   return <><span className="text-text-3">{plain(name.slice(0, dot + 1))}</span>{plain(name.slice(dot + 1))}</>;
 }
 
-function Marks({ step }: { step: Step }) {
+export function Marks({ step }: { step: Step }) {
   return (
     <>
       {step.attempts > 1 && <span className="step-aside" title={`sent ${step.attempts} times`}>{step.attempts}×</span>}
       {has(step, "detached") && <span className="step-aside" title="does not end with its caller">detached</span>}
       {has(step, "observed") && <Glyph shape="observed" label="reported by the agent, not dispatched" />}
       {has(step, "overCap") && <span className="step-aside" title="started over the cap: its caller holds a slot">⤒</span>}
+      {has(step, "lateOutcome") && <span className="step-aside" title="an outcome came after its end: kept, not applied">late answer</span>}
     </>
   );
 }
@@ -74,12 +75,13 @@ export const TreeCell = memo(function TreeCell({ row, forest, step, toggle }: Pr
 });
 
 function StepName({ row, step, forest }: { row: Extract<Row, { kind: "step" }>; step: Step; forest: Forest }) {
-  const { shape, colour } = lookOf(lookWord(step));
+  const { shape, colour, known, word } = lookOf(lookWord(step));
   return (
     <>
       <span className="inline-flex flex-none" style={{ color: colourOf(colour) }}><Glyph shape={shape} label={lookWord(step)} />{has(step, "stoppedKnowing") && "?"}</span>
       <span className="step-name"><FunctionName name={nameOf(forest, step)} /></span>
       {row.number !== null && <span className="step-aside">#{row.number}</span>}
+      {!known && <span className="step-aside">other({plain(word)}) ?</span>}
       <Marks step={step} />
       {row.open === false && row.hidden > 0 && <span className="step-aside" title={`${count(row.hidden)} steps below, folded`}>+{count(row.hidden)}</span>}
     </>

@@ -1,5 +1,5 @@
 // What a row says in words: for titles and for whoever does not see the picture. Pure.
-import { duration } from "@/look/format";
+import { duration, shortId } from "@/look/format";
 import { plain } from "@/look/plain";
 import { type Forest, type Step, has, isOpen, nameOf, tookOf } from "./forest";
 
@@ -12,6 +12,7 @@ export function lookWord(step: Step): string {
 
 /** What it waits for or why it ended so; else nothing. */
 export function whyOf(step: Step): string | null {
+  if (has(step, "replayed")) return step.replayOf ? `reused from ${shortId(step.replayOf)}` : "reused";
   if (step.why) return plain(step.why);
   if (isOpen(step) && step.state !== "running") return step.reason ? step.reason.replaceAll("_", " ") : null;
   if (step.state === "failed" || step.state === "timeout") return [step.category, step.reason].filter((word, at, all) => word && all.indexOf(word) === at).join(", ") || null;

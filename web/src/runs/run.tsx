@@ -12,7 +12,7 @@ import { countsOf } from "./forest";
 import { GroupsView } from "./groups-view";
 import { Crumbs, Summary } from "./head";
 import { ListView } from "./list-view";
-import { Patterns } from "./marks";
+import { Patterned } from "./marks";
 import { type RunModel, neighbour, useRunModel } from "./model";
 import { PanelFrame } from "./panel-frame";
 import type { RunShown } from "./shapes";
@@ -48,7 +48,6 @@ export default function RunPage({ run = "" }: { run?: string }) {
   }
   return (
     <div className="fills flex min-h-0 flex-1 flex-col">
-      <Patterns />
       <Crumbs run={run} shown={shown} acts={shown && <RunActs run={shown} phone={phone} />} />
       {shown && state ? (
         <Summary shown={shown} state={state} counts={steps.complete && !steps.tooMany ? countsOf(steps.forest) : new Map(Object.entries(shown.counts))} />
@@ -57,7 +56,7 @@ export default function RunPage({ run = "" }: { run?: string }) {
       {steps.tooMany ? <Panel what="the groups"><GroupsView run={run} total={steps.total ?? 0} phone={phone} /></Panel>
         : steps.asOf === null ? !steps.error && <Skeleton rows={10} what="its steps" />
           : steps.forest.steps.length === 0 ? <EmptyState>No step yet: the run was accepted and nothing of it was dispatched.</EmptyState>
-            : <Steps run={run} steps={steps} phone={phone} open={state !== null && !ENDED.has(state)} />}
+            : <Patterned><Steps run={run} steps={steps} phone={phone} open={state !== null && !ENDED.has(state)} /></Patterned>}
     </div>
   );
 }
@@ -87,7 +86,7 @@ function Steps({ run, steps, phone, open }: { run: string; steps: StepsSnapshot;
           <EmptyState>0 of {steps.total} steps match. <button type="button" className="text-accent" onClick={() => setQuery({ only: null, slower: null })}>Clear the filter</button></EmptyState>
         ) : (
           <Panel key={view} what={`the ${view}`}>
-            {view === "time" && <TimeView {...grid} open_={open} zoom={state.zoom} idle={state.idle} critical={model.critical} showPath={state.path} />}
+            {view === "time" && <TimeView {...grid} goesOn={open} zoom={state.zoom} idle={state.idle} critical={model.critical} showPath={state.path} />}
             {view === "list" && <ListView {...grid} phone={phone} />}
             {view === "tree" && (
               <Suspense fallback={<Skeleton what="the graph" />}>

@@ -10,7 +10,7 @@ import { type Axis, type View, WHOLE, axisOf, boundsOf, moved, placeOf, workOf, 
 import { buckets, drawn } from "./bars";
 import type { Critical, Stretch } from "./critical";
 import { type CellsProps, EDGE, type GridModel, StepGrid } from "./grid";
-import { type Forest, type Step, isOpen, tookOf } from "./forest";
+import { type Forest, type Step, has, isOpen, tookOf } from "./forest";
 import { GroupBars, type Scale, StepBars, xOf } from "./marks";
 import { whyOf } from "./row-words";
 import { setStep, setZoom } from "./view-state";
@@ -27,7 +27,7 @@ type Shared = {
 type Props = GridModel & {
   label: string;
   height: number;
-  open_: boolean;
+  goesOn: boolean;
   zoom: View;
   idle: ReadonlySet<number>;
   critical: Critical;
@@ -36,7 +36,7 @@ type Props = GridModel & {
 
 export function TimeView(props: Props) {
   const { forest, zoom, idle, critical, showPath, selected } = props;
-  const now = useNow(props.open_, props.now);
+  const now = useNow(props.goesOn, props.now);
   const [width, setWidth] = useState(0);
   const bounds = useRef<[number, number] | null>(null);
   const work = useMemo(() => workOf(forest, now), [forest, now]);
@@ -84,13 +84,13 @@ export function TimeView(props: Props) {
         <>
           <div className="flex items-center justify-between gap-2 pb-1 pl-7" role="columnheader">Step</div>
           <div role="columnheader" className="min-w-0" aria-label="Time">
-            <AxisHead axis={axis} view={zoom} width={width} setWidth={setWidth} zoomTo={zoomTo} openIdle={openIdle} now={props.open_ ? now : null} />
+            <AxisHead axis={axis} view={zoom} width={width} setWidth={setWidth} zoomTo={zoomTo} openIdle={openIdle} now={props.goesOn ? now : null} />
           </div>
         </>
       }
       Cells={TimeCells}
       shared={shared}
-      over={<Lines scale={scale} axis={axis} now={props.open_ ? now : null} />}
+      over={<Lines scale={scale} axis={axis} now={props.goesOn ? now : null} />}
     />
   );
 }
@@ -158,14 +158,15 @@ const StepTime = memo(function StepTime({ step, scale, now, path }: { step: Step
   const found = useMemo(() => drawn(step, now), [step, now]);
   const why = whyOf(step);
   const took = duration(tookOf(step, now));
-  const text = step.state === "succeeded" ? took : [why, took].filter(Boolean).join(", ");
+  const replayed = has(step, "replayed");
+  const text = replayed ? (why ?? "reused") : step.state === "succeeded" ? took : [why, took].filter(Boolean).join(", ");
   const decide = step.state === "waiting" && found.bars.some((bar) => bar.kind === "person" && bar.open);
   const start = xOf(scale, step.created);
   const end = xOf(scale, Math.max(step.created, ...found.bars.map((bar) => bar.to)));
   return (
     <>
       <StepBars step={step} drawn={found} scale={scale} path={path} />
-      <Label start={start} end={end + 18} width={scale.width} text={text}>
+      <Label start={start} end={end + (has(step, "lateOutcome") ? 30 : 18)} width={scale.width} text={text}>
         {decide && <button type="button" onClick={(event) => { event.stopPropagation(); setStep(step.id, "why"); }}>Decide</button>}
       </Label>
     </>
@@ -178,9 +179,9 @@ function Label({ start, end, width, text, children }: { start: number; end: numb
   const wanted = Math.min(360, text.length * 6.5 + (children ? 60 : 0));
   const right = width - end - 4;
   if (right >= Math.min(wanted, 160) || right > start) {
-    return right < 30 ? null : <span className="step-label" style={{ left: end, maxWidth: right }}>{text}{children}</span>;
+    return right < 30 ? null : <span className="step-label" style={{ left: end, maxWidth: right }}><span className="truncate">{text}</span>{children}</span>;
   }
-  return <span className="step-label" style={{ right: width - start + 8, maxWidth: start - 12 }}>{text}{children}</span>;
+  return <span className="step-label" style={{ right: width - start + 8, maxWidth: start - 12 }}><span className="truncate">{text}</span>{children}</span>;
 }
 
 const PIXELS = 4;

@@ -87,7 +87,7 @@ function Graph({ model, showPath, tidied }: Props) {
           nodes={nodes} edges={edges} nodeTypes={CARD_TYPES} onInit={(instance) => { flow.current = instance; }}
           onNodeClick={onNodeClick} onlyRenderVisibleElements nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false}
           elementsSelectable={false} disableKeyboardA11y deleteKeyCode={null} selectionKeyCode={null} multiSelectionKeyCode={null} zoomActivationKeyCode={null} panActivationKeyCode={null}
-          minZoom={0.1} maxZoom={2} panOnScroll zoomOnDoubleClick={false} fitView fitViewOptions={{ padding: 0.08, maxZoom: 1, minZoom: 0.3 }}
+          minZoom={0.1} maxZoom={2} panOnScroll zoomOnDoubleClick={false} fitView fitViewOptions={{ padding: 0.08, maxZoom: 1, minZoom: 0.55 }}
         >
           <Controls showInteractive={false} />
           {rows.length > MAP_FROM && <MiniMap pannable zoomable nodeColor={mapColour} nodeStrokeWidth={0} style={{ width: 160, height: 110 }} />}
