@@ -2,11 +2,11 @@
 import { useState } from "react";
 import { runActs } from "@/execution/acts";
 import { ActButton } from "@/parts/act";
-import type { RunShown } from "./shapes";
+import type { RunShown } from "./columns";
 
 export function RunActs({ run, phone }: { run: RunShown; phone: boolean }) {
   const [open, setOpen] = useState(false);
-  const acts = runActs({ ...run, state: run.state ?? run.status } as never);
+  const acts = runActs(run);
   const buttons = acts.map((act) => <ActButton key={act.name} act={act} />);
   if (!phone) return <>{buttons}</>;
   return (

@@ -1,14 +1,21 @@
 // Makes columns from pages of executions, for a plane that does not send columns yet. Goes away
 // with the last such plane: what only columns tell (segments, flags, reasons) is guessed at nowhere.
+import { get } from "@/api/client";
+import type { components } from "muster-openapi";
 import type { Segment, StepColumns } from "./columns";
 
-type OldStep = {
-  execution_id: string; parent_execution_id?: string; agent: string; target: string; state: string; status_reason?: string;
-  error_category?: string; created_at: string; started_at?: string; completed_at?: string; attempt?: number;
-  kind?: string; replayed_from?: string;
-};
+type StepPage = components["schemas"]["StepPage"];
 
-export function columnsFromPages(run: string, state: string, steps: OldStep[]): StepColumns {
+export async function oldPages(run: string, signal: AbortSignal): Promise<StepColumns> {
+  const steps: StepPage["steps"] = [];
+  let state: StepPage["status"] = "running";
+  let cursor: string | undefined;
+  do {
+    const page = (await get("/api/v1/runs/{run}/steps", { path: { run }, query: { limit: 1000, cursor } as never, signal })) as StepPage;
+    steps.push(...page.steps);
+    state = page.status;
+    cursor = page.next_cursor;
+  } while (cursor);
   const place = new Map(steps.map((step, index) => [step.execution_id, index]));
   const names: string[] = [];
   const nameOf = new Map<string, number>();
@@ -38,8 +45,8 @@ export function columnsFromPages(run: string, state: string, steps: OldStep[]): 
     columns.started.push(started);
     columns.ended.push(ended);
     columns.attempts.push(step.attempt ?? 0);
-    columns.flags.push((step.kind === "observed" ? 2 : 0) | (step.replayed_from ? 16 : 0));
-    columns.replay_of.push(step.replayed_from ?? null);
+    columns.flags.push((step.kind === "observed" ? 2 : 0) | (step.replay_hit ? 16 : 0));
+    columns.replay_of.push(step.replayed_from_execution_id ?? null);
     columns.why.push(null);
     columns.segments.push(segments);
   }

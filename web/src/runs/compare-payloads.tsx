@@ -4,9 +4,9 @@ import { useGet } from "@/api/queries";
 import { TextDiff } from "@/parts/diff";
 import { ErrorPanel, Skeleton } from "@/parts/says";
 import { Link } from "@/router";
-import { isReplay, readWhole } from "./equality";
+import { readWhole } from "./equality";
 import { type Step, isOpen } from "./forest";
-import type { Pair } from "./pairing";
+import { type Pair, isReplay } from "./pairing";
 import { FunctionName } from "./row-cell";
 
 const MOST = 1024 * 1024;

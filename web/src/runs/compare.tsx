@@ -14,12 +14,12 @@ import { Link, path, setQuery, useQuery } from "@/router";
 import { PageHead, useTitle } from "@/shell/crumbs";
 import { useKeys } from "@/shell/keys";
 import { ComparePayloads } from "./compare-payloads";
-import { Equality, type Verdict, isReplay, useEquality } from "./equality";
+import { Equality, type Verdict, useEquality } from "./equality";
 import { type Step, has, isOpen, tookOf } from "./forest";
-import { type Pair, differs, paired } from "./pairing";
+import { type Pair, differs, isReplay, paired } from "./pairing";
 import { FunctionName } from "./row-cell";
 import { lookWord } from "./row-words";
-import type { RunShown } from "./shapes";
+import type { RunShown } from "./columns";
 import { useSteps } from "./steps-store";
 import { usePhone } from "./view-state";
 import { useWindow } from "./window";
@@ -64,13 +64,12 @@ function Compared({ a, b }: { a: string; b: string }) {
             <RunName letter="B" run={b} />
           </>
         }
-        acts={<button type="button" className="button" onClick={swap}>Swap<KeyHint k="s" /></button>}
       />
       {error && !ready ? (
         <ErrorPanel error={error} what={left.error ? "run A" : "run B"} retry={() => { left.again(); right.again(); }} />
       ) : tooMany ? (
         <EmptyState>One of the runs has more steps than a page can pair: A {count(left.total)}, B {count(right.total)}.</EmptyState>
-      ) : ready ? <Panel what="the pairs"><Pairs pairs={pairs} /></Panel> : <Skeleton what="the steps of both" />}
+      ) : ready ? <Panel what="the pairs"><Pairs pairs={pairs} swap={swap} /></Panel> : <Skeleton what="the steps of both" />}
     </div>
   );
 }
@@ -81,7 +80,7 @@ function RunName({ letter, run }: { letter: string; run: string }) {
   return (
     <span className="inline-flex items-center gap-1.5">
       <b className="text-text-2">{letter}</b>
-      {shown && <StateMark state={shown.state ?? shown.status} compact evidence={shown.why} />}
+      {shown && <StateMark state={shown.state} compact evidence={shown.why} />}
       <Link to={path("runs", run)} className="text-accent">{shown ? plain(shown.name ?? shown.root?.target ?? "run") : "run"}</Link>
       <Id id={run} />
     </span>
@@ -92,7 +91,7 @@ const keyOf = (pair: Pair) => `${pair.a?.index.toString(36) ?? ""}-${pair.b?.ind
 /** All payloads are compared at once up to this many pairs; above, those that come into sight. */
 const EAGER = 200;
 
-function Pairs({ pairs }: { pairs: Pair[] }) {
+function Pairs({ pairs, swap }: { pairs: Pair[]; swap(): void }) {
   const phone = usePhone();
   const [only, setOnly] = useQuery("only");
   const [chosen, choose] = useQuery("pair");
@@ -143,6 +142,7 @@ function Pairs({ pairs }: { pairs: Pair[] }) {
         <button type="button" className="button aria-pressed:bg-selected" aria-pressed={only === "differences"} onClick={() => setOnly(only === "differences" ? null : "differences")}>only differences<KeyHint k="d" /></button>
         <button type="button" className="button" disabled={different.length === 0} onClick={() => difference(-1)} aria-label="Difference before">&lt;</button>
         <button type="button" className="button" disabled={different.length === 0} onClick={() => difference(1)} aria-label="Next difference">&gt;</button>
+        <button type="button" className="button" onClick={swap}>Swap<KeyHint k="s" /></button>
         <span className="text-text-2">
           {count(pairs.length)} {pairs.length === 1 ? "pair" : "pairs"}, {count(different.length)} differ
           {pairs.length > EAGER && " in how they ended or in being there; payloads are compared as they come into sight"}
@@ -181,8 +181,8 @@ function Pairs({ pairs }: { pairs: Pair[] }) {
                         {pair.number > 0 && <span className="step-aside">{pair.number}</span>}
                         {phone && <span className="ml-auto inline-flex gap-3 pr-2"><span>in <Sign verdict={input} /></span><span>out <Outcome pair={pair} verdict={output} /></span></span>}
                       </div>
-                      <div role="gridcell" className="step-cell pl-2 sm:pl-0">{phone && "A "}<SideCell step={pair.a} other={pair.b} letter="A" /></div>
-                      <div role="gridcell" className="step-cell pl-2 sm:pl-0">{phone && "B "}<SideCell step={pair.b} other={pair.a} letter="B" /></div>
+                      <div role="gridcell" className="step-cell flex items-center gap-1 pl-2 sm:pl-0">{phone && <b className="text-text-3">A</b>}<SideCell step={pair.a} other={pair.b} letter="A" covered={pair.covered} /></div>
+                      <div role="gridcell" className="step-cell flex items-center gap-1 pl-2 sm:pl-0">{phone && <b className="text-text-3">B</b>}<SideCell step={pair.b} other={pair.a} letter="B" covered={pair.covered} /></div>
                       {!phone && <div role="gridcell" className="step-cell"><Sign verdict={input} /></div>}
                       {!phone && <div role="gridcell" className="step-cell"><Outcome pair={pair} verdict={output} /></div>}
                     </div>
@@ -198,7 +198,8 @@ function Pairs({ pairs }: { pairs: Pair[] }) {
   );
 }
 
-function SideCell({ step, other, letter }: { step: Step | null; other: Step | null; letter: string }) {
+function SideCell({ step, other, letter, covered }: { step: Step | null; other: Step | null; letter: string; covered: boolean }) {
+  if (!step && covered) return <span className="text-text-3" title="its caller was taken over, so it did not have to run again">⇥ reused with its caller</span>;
   if (!step) return <span className="text-text-3">— not in {letter}</span>;
   if (has(step, "replayed")) {
     return <span title={`taken over from ${step.replayOf ?? "another execution"}`}><StateMark state="reused" />{other && !isReplay(step, other) && <span className="text-text-3"> from another run</span>}</span>;

@@ -4,8 +4,8 @@ import { useEffect, useSyncExternalStore } from "react";
 import { Problem } from "@/api/problem";
 import { canonicalLines } from "@/execution/json/canonical";
 import { type PayloadKind, readPayload, textOf } from "@/execution/payload";
-import { type Step, has, isOpen } from "./forest";
-import type { Pair } from "./pairing";
+import { isOpen } from "./forest";
+import { type Pair, isReplay } from "./pairing";
 
 export type Verdict =
   | "equal" | "different"
@@ -46,9 +46,6 @@ export function verdictOf(a: Side, b: Side): Verdict {
   if (a.text === b.text) return "equal";
   return canonicalLines(a.text).join("\n") === canonicalLines(b.text).join("\n") ? "equal" : "different";
 }
-
-/** One step took the other over: same input by how a replay finds it, same result because it is that one. */
-export const isReplay = (a: Step, b: Step) => (has(b, "replayed") && b.replayOf === a.id) || (has(a, "replayed") && a.replayOf === b.id);
 
 export class Equality {
   private readonly known = new Map<string, Verdict>();

@@ -22,9 +22,9 @@ export function answerOf(made: Made[], from = 0): StepColumns {
     columns.parent.push(step.parent ?? -1);
     columns.name.push(names.indexOf(step.name ?? "a.f"));
     columns.agent.push("a");
-    columns.state.push(step.state ?? (ended === null ? "running" : "succeeded"));
+    columns.state.push((step.state ?? (ended === null ? "running" : "succeeded")) as StepColumns["state"]);
     columns.reason.push(step.reason ?? null);
-    columns.category.push(step.category ?? null);
+    columns.category.push((step.category ?? null) as StepColumns["columns"]["category"][number]);
     columns.created.push(created);
     columns.queued.push(null);
     columns.started.push(step.started === undefined ? created : step.started);

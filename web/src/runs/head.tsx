@@ -7,7 +7,7 @@ import { Glyph, StateMark } from "@/parts/state-mark";
 import { Age, Id, Took } from "@/parts/values";
 import { Link, path, setQuery } from "@/router";
 import { PageHead } from "@/shell/crumbs";
-import type { RunShown } from "./shapes";
+import type { RunShown } from "./columns";
 
 const ORDER = ["failed", "timeout", "waiting", "paused", "running", "queued", "cancelled", "succeeded"];
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
@@ -66,7 +66,6 @@ export function Summary({ shown, state, counts }: { shown: RunShown; state: stri
           {sums?.partial && " (the last steps are left out)"}
         </span>
       )}
-      {shown.usage !== undefined && <Usage usage={shown.usage} />}
     </div>
   );
 }
@@ -87,11 +86,4 @@ function Counts({ counts }: { counts: ReadonlyMap<string, number> }) {
       })}
     </span>
   );
-}
-
-function Usage({ usage }: { usage: NonNullable<RunShown["usage"]> }) {
-  const parts: string[] = [];
-  if (typeof usage.total_tokens === "number") parts.push(`${count(usage.total_tokens)} tokens`);
-  if (typeof usage.cost === "string" || typeof usage.cost === "number") parts.push(`${usage.cost} ${usage.currency ?? ""}`.trim());
-  return parts.length > 0 ? <span className="text-text-2" title="as the agents reported it">{parts.join(", ")}</span> : null;
 }

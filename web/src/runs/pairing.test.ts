@@ -20,6 +20,14 @@ describe("pairs", () => {
     expect(paired(a, b).slice(1).map((pair) => [pair.a?.index, pair.b?.index])).toEqual([[1, 2], [2, 1]]);
   });
 
+  it("what ran below a step that was taken over did not have to run again, and is no difference", () => {
+    const a = forestOf([{ name: "t.plan" }, { parent: 0, name: "t.city", id: "exec_city" }, { parent: 1, name: "w.look" }]);
+    const b = forestOf([{ name: "t.plan" }, { parent: 0, name: "t.city", replayOf: "exec_city", flags: 16 }]);
+    const pairs = paired(a, b);
+    expect(pairs.map((pair) => pair.covered)).toEqual([false, false, true]);
+    expect(pairs.some(differs)).toBe(false);
+  });
+
   it.each(Array.from({ length: 10 }, (_, seed) => [seed]))("hold every step once (seed %i)", (seed) => {
     const a = forestOf(randomSteps(seed, 150));
     const b = forestOf(randomSteps(seed + 50, 130));

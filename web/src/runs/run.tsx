@@ -15,7 +15,7 @@ import { ListView } from "./list-view";
 import { Patterned } from "./marks";
 import { type RunModel, neighbour, useRunModel } from "./model";
 import { PanelFrame } from "./panel-frame";
-import type { RunShown } from "./shapes";
+import type { RunShown } from "./columns";
 import { type StepsSnapshot, useSteps } from "./steps-store";
 import { TimeView } from "./time-view";
 import { Toolbar } from "./toolbar";

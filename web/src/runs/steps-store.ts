@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import { get } from "@/api/client";
 import { Problem } from "@/api/problem";
 import { type LiveFrame, useLive } from "@/live/stream";
-import { columnsFromPages } from "./adapter";
+import { oldPages } from "./adapter";
 import type { StepColumns } from "./columns";
 import { EMPTY, type Forest, patched } from "./forest";
 
@@ -34,22 +34,12 @@ type Ask = { after?: string; after_position?: string };
 
 async function ask(run: string, query: Ask, signal: AbortSignal): Promise<StepColumns> {
   try {
-    return (await get("/api/v1/runs/{run}/steps", { path: { run }, query: { view: "columns", limit: WINDOW, ...query } as never, signal })) as StepColumns;
+    const answer = await get("/api/v1/runs/{run}/steps", { path: { run }, query: { view: "columns", limit: WINDOW, ...query } as never, signal });
+    return answer as StepColumns;
   } catch (error) {
     if (Problem.of(error).status !== 400) throw error;
-    const first = (await get("/api/v1/runs/{run}/steps", { path: { run }, query: { limit: 1000 } as never, signal })) as never;
-    return oldPages(run, first, signal);
+    return oldPages(run, signal);
   }
-}
-
-async function oldPages(run: string, first: { status: string; steps: never[]; next_cursor?: string }, signal: AbortSignal) {
-  const steps = [...first.steps];
-  for (let cursor = first.next_cursor; cursor; ) {
-    const page = (await get("/api/v1/runs/{run}/steps", { path: { run }, query: { limit: 1000, cursor } as never, signal })) as unknown as typeof first;
-    steps.push(...page.steps);
-    cursor = page.next_cursor;
-  }
-  return columnsFromPages(run, first.status, steps);
 }
 
 export class StepsStore {
