@@ -24,6 +24,7 @@ use crate::followers::Followers;
 use crate::growth::Growth;
 use crate::identity::Identities;
 use crate::inputs::Schemas;
+use crate::lives::Lives;
 use crate::logs::LogSink;
 use crate::memory::MemoryState;
 use crate::meters::Meters;
@@ -102,6 +103,8 @@ pub struct AppState {
     pub approvals: Approvals,
     /// Who is told of ends.
     pub webhooks: Webhooks,
+    /// When planes were there over this store.
+    pub lives: Lives,
     /// How fast the store grows.
     pub growth: Growth,
     /// The dashboard.

@@ -17,6 +17,8 @@ pub struct DutyReport {
     pub since: Timestamp,
     /// When it last ended, well or not.
     pub last_run: Option<Timestamp>,
+    /// How long the last run took, where that is known.
+    pub took: Option<Duration>,
     /// What it did, or what went wrong.
     pub said: String,
     /// Whether the last run failed.
@@ -39,6 +41,7 @@ impl Duties {
                 every,
                 since: now,
                 last_run: None,
+                took: None,
                 said: String::new(),
                 failed: false,
                 late: false,
@@ -53,6 +56,14 @@ impl Duties {
             duty.last_run = Some(at);
             duty.failed = end.is_err();
             duty.said = end.unwrap_or_else(|error| error);
+        }
+    }
+
+    /// How long the run took that ended just now.
+    pub fn took(&self, name: &'static str, took: Duration) {
+        let mut duties = self.0.lock();
+        if let Some(duty) = duties.iter_mut().find(|duty| duty.name == name) {
+            duty.took = Some(took);
         }
     }
 

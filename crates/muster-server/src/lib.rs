@@ -21,6 +21,7 @@ pub mod health;
 pub mod identity;
 mod inputs;
 pub mod json;
+pub mod lives;
 pub mod logs;
 mod mcp;
 pub mod memory;

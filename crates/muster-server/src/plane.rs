@@ -32,6 +32,7 @@ use crate::dispatch::told::Tellers;
 use crate::driver::DriverHandle;
 use crate::driver::turn::{Driver, Parts};
 use crate::fleet::Fleet;
+use crate::lives::Lives;
 use crate::relay::Registry;
 use crate::slow_body::{self, Rest, SlowBody};
 use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
@@ -121,6 +122,8 @@ impl Plane {
         webhooks.set_own(address);
         let config = Arc::new(config);
         let fleet = Arc::new(Fleet::default());
+        let clock = Clock::start();
+        let lives = Lives::begin(&*stores.annex, clock.now())?;
         let app = App::new(AppState {
             start_id: mint("plane").into(),
             auth: Auth::open(&config, &stores, address.port())?,
@@ -131,7 +134,8 @@ impl Plane {
             dialling: Connector::new(rules, config.agents.dial_timeout.0).with_fleet(fleet.clone()),
             config: config.clone(),
             stores,
-            clock: Clock::start(),
+            clock,
+            lives,
             driver: DriverHandle::default(),
             directory: Default::default(),
             views: Default::default(),
@@ -157,6 +161,7 @@ impl Plane {
         crate::health::start_duties(&app);
         crate::chores::start(&app);
         crate::webhooks::start(&app);
+        crate::lives::start(&app);
         app.phase.set(LifePhase::Serving);
         let closing = CancellationToken::new();
         let service = crate::api::service(app.clone());
@@ -303,6 +308,11 @@ impl Running {
             );
         }
         dispatcher.leave(LAST_WORDS).await;
+        let last = app.clone();
+        let marked = app.blocking(move |stores| last.lives.mark(&*stores.annex, last.clock.now()));
+        if let Err(error) = marked.await {
+            tracing::warn!(error = %error, "the end of this plane could not be noted");
+        }
         app.driver.close();
         let driver = self.driver;
         let joined = tokio::task::spawn_blocking(move || driver.join());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_wire::{AgentId, Category, Timestamp};
+use muster_wire::{AgentId, Category, ExecutionId, RunId, Timestamp};
 
 /// What an overview asks.
 #[derive(Debug, Clone, Copy)]
@@ -95,4 +95,13 @@ pub struct AgentCount {
     pub ended: u64,
     /// Of them, those that failed or timed out.
     pub failed: u64,
+}
+
+/// Ids that begin or end with a part, the latest minted first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundIds {
+    /// Of runs.
+    pub runs: Vec<RunId>,
+    /// Of executions.
+    pub executions: Vec<ExecutionId>,
 }

@@ -34,7 +34,7 @@ use muster_wire::{AgentId, ExecutionId, NodeId, RunId, Status, Timestamp, Worker
 
 pub use annex::Annex;
 pub use error::{StoreError, StoreResult};
-pub use glance::{AgentCount, Glance, Glanced, HeldCount, HeldKind, QueueCount};
+pub use glance::{AgentCount, FoundIds, Glance, Glanced, HeldCount, HeldKind, QueueCount};
 pub use lease::{Lease, LeaseId};
 pub use memory::{Fault, Faults, MemoryStore};
 pub use outbox::Outbox;
@@ -306,6 +306,12 @@ pub trait Store: Outbox + Send + Sync + 'static {
         since: Timestamp,
         only: Option<&AgentId>,
     ) -> StoreResult<Vec<AgentCount>>;
+
+    /// Ids of runs and executions that begin or end with a part, whatever its case in the end.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn find_ids(&self, part: &str, limit: usize) -> StoreResult<FoundIds>;
 
     /// Events about an agent's instances before a moment, newest first.
     ///

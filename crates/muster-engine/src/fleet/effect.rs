@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_wire::fleet::frame::InventoryAnswer;
-use muster_wire::fleet::{NodeState, WorkerState};
+use muster_wire::fleet::{NodeKind, NodeState, RestartPolicy, WorkerIo, WorkerState};
 use muster_wire::{Category, NodeId, Timestamp, WorkerId};
 
 use super::event::LinkId;
-use super::row::{NodeRow, WorkerRow};
+use super::row::{NodeRow, Target, WorkerRow};
 
 /// Something that goes out to a node.
 #[derive(Debug, Clone)]
@@ -115,6 +115,12 @@ pub enum FleetReply {
     Node(Box<NodeView>),
     /// All nodes, by name.
     Nodes(Vec<NodeView>),
+    /// Some nodes.
+    NodesPage(Box<NodesPage>),
+    /// Placements that wait, the oldest first, and how many there are.
+    Placements(Vec<WaitingView>, u64),
+    /// What a placement would come to.
+    Plan(Box<PlanView>),
     /// A worker, as it is now.
     Worker(Box<WorkerView>),
     /// Workers that the engine holds, newest first.
@@ -237,6 +243,123 @@ pub struct WorkerView {
     pub unknown_because: Option<&'static str>,
 }
 
+/// Nodes that a summary names.
+pub const NAMED_MAX: usize = 8;
+/// Labels that a summary sums up.
+pub const LABELS_MAX: usize = 100;
+
+/// A node that needs somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingNode {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its state.
+    pub state: NodeState,
+    /// Since when.
+    pub since: Timestamp,
+    /// It changes too often.
+    pub flapping: bool,
+    /// Workers that are believed there.
+    pub workers: u32,
+}
+
+/// All nodes with a label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelSum {
+    /// The label.
+    pub label: Arc<str>,
+    /// By state.
+    pub states: Vec<(NodeState, u32)>,
+    /// Places on those that are online; `None` when one of them has no bound.
+    pub capacity: Option<u64>,
+    /// Workers on those that are online.
+    pub used: u64,
+    /// Places on the others, of those that have a bound.
+    pub unknown: u64,
+}
+
+/// Which nodes. The engine looks through all and views only those that it answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodesAsk {
+    /// In any of these; empty is any.
+    pub states: Vec<NodeState>,
+    /// With this label.
+    pub label: Option<Arc<str>>,
+    /// Of this kind.
+    pub kind: Option<NodeKind>,
+    /// Retired ones too.
+    pub retired: bool,
+    /// With this in its name or its host, or at the beginning or end of its id; lower case.
+    pub part: Option<String>,
+    /// Those that need somebody first, and not by name alone.
+    pub by_need: bool,
+    /// Behind this one: how much it needs somebody, and its name.
+    pub after: Option<(u8, Arc<str>)>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Some nodes.
+#[derive(Debug, Clone)]
+pub struct NodesPage {
+    /// Each with how much it needs somebody: 0 is most.
+    pub nodes: Vec<(u8, NodeView)>,
+    /// Whether there are more behind them.
+    pub more: bool,
+    /// How many fit.
+    pub total: u64,
+    /// How many fit in each state, whatever states are wanted.
+    pub states: Vec<(NodeState, u32)>,
+}
+
+/// A placement that waits, and why.
+#[derive(Debug, Clone)]
+pub struct WaitingView {
+    /// What waits.
+    pub worker: WorkerView,
+    /// Why; `None` when a node takes it next.
+    pub refusal: Option<FleetRefusal>,
+}
+
+/// A placement that somebody thinks of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanAsk {
+    /// Where.
+    pub target: Target,
+    /// Terminal or pipes.
+    pub io: WorkerIo,
+    /// When it would be started again.
+    pub restart: RestartPolicy,
+    /// Labels of its own.
+    pub labels: Vec<Arc<str>>,
+}
+
+/// What a placement would come to.
+#[derive(Debug, Clone)]
+pub struct PlanView {
+    /// The nodes that would take it, the best first.
+    pub takers: Vec<Taker>,
+    /// Why each other one would not.
+    pub passed_over: Vec<PassedOver>,
+    /// Why nothing would take it.
+    pub refusal: Option<FleetRefusal>,
+    /// Whether it could wait until that passes.
+    pub may_wait: bool,
+}
+
+/// A node that would take a worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Taker {
+    /// Its id.
+    pub node: NodeId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Free places; `None` is without bound.
+    pub free: Option<u32>,
+    /// Its load, if it tells.
+    pub load: Option<f64>,
+}
+
 /// The whole fleet in numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FleetSummary {
@@ -252,6 +375,14 @@ pub struct FleetSummary {
     pub capacity_unknown: Known<u64>,
     /// Since when, the longest of them.
     pub unknown_since: Option<Timestamp>,
+    /// Nodes that need somebody, the worst first; at most [`NAMED_MAX`].
+    pub missing: Vec<MissingNode>,
+    /// How many need somebody.
+    pub missing_total: u32,
+    /// Names of nodes whose drift lasts; at most [`NAMED_MAX`].
+    pub drifting_names: Vec<Arc<str>>,
+    /// Sums by label, those of most nodes first; at most [`LABELS_MAX`].
+    pub labels: Vec<LabelSum>,
     /// Share of the places that can be reached, 0..1.
     pub reachable_share: Known<f64>,
     /// Placements that wait.
@@ -292,6 +423,15 @@ pub struct DriftView {
 pub enum FleetQuestion {
     /// All nodes.
     Nodes,
+    /// Some nodes.
+    NodesPage(Box<NodesAsk>),
+    /// Placements that wait; at most so many.
+    Placements(usize),
+    /// Living workers with a part in their name, or at the beginning or end of their id, in lower
+    /// case; at most so many.
+    WorkersNamed(Arc<str>, usize),
+    /// What a placement would come to.
+    Plan(Box<PlanAsk>),
     /// One node, by name or id.
     Node(Arc<str>),
     /// Workers, those that ended lately too: of one node (name or id), in one state, placed by

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_wire::fleet::{NodeKind, NodeState, NodeWish, RestartMode, WorkerIo};
 use muster_wire::{Category, NodeId, Timestamp};
 
-use super::effect::{FleetRefusal, PassedOver};
+use super::effect::{FleetRefusal, PassedOver, Taker};
 use super::event::LinkId;
 use super::node::Node;
 use super::row::WorkerRow;
@@ -131,6 +131,38 @@ impl Engine {
             why: why.word(),
             evidence,
         }
+    }
+
+    /// The nodes that would take a worker, the best first, and why each other one would not.
+    /// Retired ones are left out.
+    pub(crate) fn judge_nodes(
+        &self,
+        now: Timestamp,
+        row: &WorkerRow,
+    ) -> (Vec<Taker>, Vec<PassedOver>) {
+        let named = row.target.node.as_deref();
+        let wanted = named.map(|name| self.fleet.find(name).map(|node| node.row.id.clone()));
+        let nodes = self.fleet.nodes.values().filter(|node| match &wanted {
+            Some(id) => id.as_ref() == Some(&node.row.id),
+            None => !node.is_retired(),
+        });
+        let (mut takers, mut over) = (Vec::new(), Vec::new());
+        for node in nodes {
+            match unfit(node, row) {
+                Some(why) => over.push(self.passed_over(now, node, row, why)),
+                None => takers.push((self.score(node, row), node)),
+            }
+        }
+        takers.sort_by(|(a, _), (b, _)| a.cmp(b));
+        over.sort_by(|a, b| a.name.cmp(&b.name));
+        let limits = &self.limits.fleet;
+        let taker = |(_, node): (_, &Node)| Taker {
+            node: node.row.id.clone(),
+            name: node.row.name.clone(),
+            free: node.free(),
+            load: node.load_now(now, limits),
+        };
+        (takers.into_iter().map(taker).collect(), over)
     }
 
     /// The node for a worker, with the link to send over; or the refusal, which names why each

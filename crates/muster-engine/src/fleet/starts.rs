@@ -120,8 +120,17 @@ impl Engine {
         }
     }
 
-    /// What stands in the way of any new worker.
+    /// What stands in the way of a new worker.
     fn refuses_spawns(&self, ask: &SpawnAsk) -> Option<FleetRefusal> {
+        if self.fleet.workers.contains_key(&ask.worker) {
+            let text = format!("there is a worker {} already", ask.worker);
+            return Some(simple(Category::Conflict, text, None));
+        }
+        self.refuses_any_spawn()
+    }
+
+    /// What stands in the way of any new worker.
+    pub(crate) fn refuses_any_spawn(&self) -> Option<FleetRefusal> {
         if self.draining {
             let text = "the control plane is shutting down".to_owned();
             return Some(simple(Category::ControlPlaneShutdown, text, Some(1)));
@@ -129,10 +138,6 @@ impl Engine {
         if self.store_full {
             let text = "the store's disk is full".to_owned();
             return Some(simple(Category::StoreFull, text, Some(30)));
-        }
-        if self.fleet.workers.contains_key(&ask.worker) {
-            let text = format!("there is a worker {} already", ask.worker);
-            return Some(simple(Category::Conflict, text, None));
         }
         let living = self.fleet.living();
         if living >= self.limits.fleet.workers_max as usize {

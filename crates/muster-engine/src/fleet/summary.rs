@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use muster_wire::Timestamp;
 use muster_wire::fleet::{NodeState, NodeWish, WorkerState};
 
-use super::effect::{FleetSummary, Known};
+use super::effect::{FleetSummary, Known, NAMED_MAX};
 use super::node::Node;
 use super::views::is_known;
 use crate::effect::Effects;
@@ -104,6 +104,17 @@ impl Engine {
             let state = self.worker_state(worker).0;
             *workers.entry(state).or_default() += 1;
         }
+        let drifting = self
+            .fleet
+            .nodes
+            .values()
+            .filter(|node| node.drift.since.is_some());
+        let mut names: Vec<_> = drifting.map(|node| node.row.name.clone()).collect();
+        names.sort_unstable();
+        names.truncate(NAMED_MAX);
+        summary.drifting_names = names;
+        (summary.missing, summary.missing_total) = self.missing_nodes(now);
+        summary.labels = self.label_sums();
         summary.nodes = nodes.into_iter().collect();
         summary.workers = workers.into_iter().collect();
         self.count_places(&mut summary);

@@ -31,6 +31,17 @@ impl Engine {
                 views.sort_by(|a, b| (&a.row.name, &a.row.id).cmp(&(&b.row.name, &b.row.id)));
                 FleetReply::Nodes(views)
             }
+            FleetQuestion::NodesPage(ask) => {
+                FleetReply::NodesPage(Box::new(self.nodes_page(now, ask)))
+            }
+            FleetQuestion::Placements(limit) => {
+                let total = self.fleet.queue.len() as u64;
+                FleetReply::Placements(self.placements(now, *limit), total)
+            }
+            FleetQuestion::WorkersNamed(part, limit) => {
+                FleetReply::Workers(self.workers_named(now, part, *limit))
+            }
+            FleetQuestion::Plan(ask) => FleetReply::Plan(Box::new(self.plan(now, ask))),
             FleetQuestion::Node(node) => self
                 .fleet
                 .find(node)
@@ -124,6 +135,21 @@ impl Engine {
             }
             _ => said,
         }
+    }
+
+    fn workers_named(&self, now: Timestamp, part: &str, limit: usize) -> Vec<WorkerView> {
+        let fits = |worker: &&Worker| {
+            let id = worker.row.id.as_str().to_lowercase();
+            worker.lives()
+                && (worker.row.name.to_lowercase().contains(part)
+                    || id.starts_with(part)
+                    || id.ends_with(part))
+        };
+        let held = self.fleet.workers.values().map(|worker| &**worker);
+        let mut found: Vec<&Worker> = held.filter(fits).collect();
+        found.sort_by(|a, b| (&a.row.name, &a.row.id).cmp(&(&b.row.name, &b.row.id)));
+        let found = found.into_iter().take(limit);
+        found.map(|worker| self.view_of(now, worker)).collect()
     }
 
     pub(crate) fn worker_view(&self, now: Timestamp, id: &WorkerId) -> Option<WorkerView> {

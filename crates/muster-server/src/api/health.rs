@@ -30,6 +30,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 
 /// One word.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AliveWord)]
 struct Word {
     /// `healthy` or `ready`.
     status: &'static str,
@@ -161,6 +162,13 @@ pub(super) struct StoreShown {
     days_until_full: Option<f64>,
 }
 
+impl StoreShown {
+    /// After how many days new work would be refused.
+    pub(super) fn days_until_full(&self) -> Option<f64> {
+        self.days_until_full
+    }
+}
+
 /// A duty.
 #[derive(Debug, Serialize, ToSchema)]
 struct DutyShown {
@@ -173,6 +181,9 @@ struct DutyShown {
     last_ran_at: Option<String>,
     /// When it runs next.
     due_at: String,
+    /// How long the last run took, in milliseconds; absent before the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    took_ms: Option<u64>,
     /// What it did, or what went wrong.
     did: String,
     /// Whether the last run failed.
@@ -188,6 +199,9 @@ impl DutyShown {
             every_seconds: duty.every.as_secs_f64(),
             last_ran_at: duty.last_run.map(Timestamp::rfc3339),
             due_at: (duty.last_run.unwrap_or(duty.since) + duty.every).rfc3339(),
+            took_ms: duty
+                .took
+                .map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
             did: duty.said,
             failed: duty.failed,
             late: duty.late,

@@ -35,6 +35,7 @@ mod metrics;
 mod nodes;
 mod notes;
 mod openapi;
+mod overview;
 pub(crate) mod paging;
 mod pauses;
 mod payloads;
@@ -44,6 +45,7 @@ mod registration;
 mod restart;
 pub(crate) mod runs;
 mod session;
+mod search;
 pub(crate) mod show;
 pub(crate) mod stamp;
 pub(crate) mod submit;
@@ -83,6 +85,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(why::routes())
         .merge(nodes::routes())
         .merge(agents::routes())
+        .merge(overview::routes())
+        .merge(search::routes())
         .merge(workflow::routes())
         .merge(queues::routes())
         .merge(fleet::routes())

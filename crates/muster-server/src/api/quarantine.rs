@@ -37,6 +37,7 @@ struct Wanted {
 
 /// Something set aside.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = QuarantineItem)]
 struct Item {
     /// Its id.
     id: String,
@@ -67,6 +68,7 @@ impl From<QuarantineItem> for Item {
 
 /// What was set aside.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Quarantine)]
 struct Items {
     /// Newest first.
     items: Vec<Item>,

@@ -112,6 +112,7 @@ impl MessageShown {
 
 /// A page of messages.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WebhookPage)]
 struct Page {
     /// Newest first.
     webhooks: Vec<MessageShown>,

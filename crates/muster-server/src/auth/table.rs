@@ -78,6 +78,8 @@ pub const RULES: &[Rule] = &[
     // The plane itself.
     rule("GET", "/api/v1/health", Read),
     rule("GET", "/api/v1/system", Read),
+    rule("GET", "/api/v1/overview", Read),
+    rule("GET", "/api/v1/search", Read),
     rule("GET", "/metrics", Read),
     rule("GET", "/openapi.json", Read),
     rule("GET", "/docs", Read),
@@ -92,6 +94,8 @@ pub const RULES: &[Rule] = &[
     // The fleet.
     rule("GET", "/api/v1/fleet", Read),
     rule("GET", "/api/v1/fleet/drift", Read),
+    rule("GET", "/api/v1/fleet/history", Read),
+    rule("GET", "/api/v1/fleet/placements", Read),
     rule("POST", "/api/v1/fleet/doubt/end", Operate),
     rule("GET", "/api/v1/fleet/nodes", Read),
     rule("GET", "/api/v1/fleet/nodes/{node}", Read),
@@ -165,6 +169,7 @@ pub const RULES: &[Rule] = &[
     rule("POST", "/api/v1/nodes/register", Agent),
     rule("GET", "/api/v1/nodes", Results),
     rule("GET", "/api/v1/nodes/{agent}", Results),
+    rule("GET", "/api/v1/nodes/{agent}/history", Read),
     as_agent("POST", "/api/v1/nodes/{agent}/heartbeat", 3),
     as_agent("POST", "/api/v1/nodes/{agent}/shutdown", 3),
     rule("GET", "/api/v1/discovery/capabilities", Results),

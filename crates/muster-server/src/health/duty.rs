@@ -26,7 +26,9 @@ where
                 () = app.stop.cancelled() => return,
                 _ = ticks.tick() => {}
             }
+            let begun = tokio::time::Instant::now();
             let end = work(app.clone()).await;
+            app.duties.took(name, begun.elapsed());
             if let Err(error) = &end {
                 tracing::warn!(duty = name, error = %error, "a duty failed; it will be tried again");
             }

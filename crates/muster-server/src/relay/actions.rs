@@ -129,7 +129,13 @@ async fn place(
 ) -> Answer {
     let placement = placement(&input, node)?;
     let bytes = Bytes::from(placement.to_string());
-    let placed = fleet::placement::place(State(app.clone()), caller, headers, RawBody(bytes));
+    let placed = fleet::placement::place(
+        State(app.clone()),
+        caller,
+        fleet::really(),
+        headers,
+        RawBody(bytes),
+    );
     let body = placed.await?.into_body().collect().await;
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
     let placed: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -187,7 +193,7 @@ pub(super) async fn release(app: &App, caller: Caller, agent: Agent) -> Answer {
     let reason = RawBody(Bytes::from_static(
         br#"{"reason":"released over Relay's surface"}"#,
     ));
-    fleet::release::release(State(app.clone()), caller, worker, reason).await?;
+    fleet::release::release(State(app.clone()), caller, worker, fleet::really(), reason).await?;
     let view = view(app, &agent.id).await?;
     let done = view.row.ended.is_some();
     let data = json!({

@@ -2,6 +2,7 @@
 
 mod support;
 
+mod agents;
 mod approvals;
 mod bodies;
 mod callbacks;
@@ -17,6 +18,7 @@ mod mcp;
 mod misbehaving;
 mod nested;
 mod nodes;
+mod overview;
 mod pauses;
 mod queues;
 mod races;
@@ -25,6 +27,7 @@ mod restart;
 mod restart_lane;
 mod retention;
 mod runs;
+mod search;
 mod shutdown;
 mod tags;
 mod webhooks;

@@ -68,7 +68,18 @@ async fn a_queue_says_who_runs_who_waits_and_since_when() {
     assert!(now["oldest_queued_at"].is_string(), "{now}");
     let all = plane.client.get("/api/v1/queues").await.json();
     assert_eq!(all["queues"].as_array().unwrap().len(), 2);
-    assert_eq!(all["queues"][0], now);
+    for (name, value) in all["queues"][0].as_object().unwrap() {
+        assert_eq!(*value, now[name], "{name}");
+    }
+    assert_eq!(now["held_by"]["cause"], "agent_full", "{now}");
+    let entries = now["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    for (n, entry) in entries.iter().enumerate() {
+        assert_eq!(entry["position"], n as u64 + 1);
+        assert_eq!(entry["run_id"], format!("run_{}", n + 1));
+        assert_eq!(entry["starts_in_ms"], Value::Null, "no rate yet");
+    }
+    assert_eq!(now["more"], 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

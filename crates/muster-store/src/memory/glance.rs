@@ -1,12 +1,12 @@
 //! What an overview asks, by walking everything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use muster_engine::row::{EventRow, ExecutionRow};
 use muster_wire::{AgentId, Category, Status, Timestamp, WaitCause};
 
 use super::state::State;
-use crate::{AgentCount, Glance, Glanced, HeldCount, HeldKind, QueueCount};
+use crate::{AgentCount, FoundIds, Glance, Glanced, HeldCount, HeldKind, QueueCount};
 
 /// The whole at a glance.
 pub(super) fn glance(state: &State, ask: &Glance) -> Glanced {
@@ -148,4 +148,31 @@ pub(super) fn events_of_instances(
         .take(limit)
         .map(|event| EventRow::clone(event))
         .collect()
+}
+
+/// Ids that begin or end with a part.
+pub(super) fn find_ids(state: &State, part: &str, limit: usize) -> FoundIds {
+    let rows = || state.executions.values();
+    FoundIds {
+        runs: ids(rows().map(|row| row.run.clone()), part, limit),
+        executions: ids(rows().map(|row| row.id.clone()), part, limit),
+    }
+}
+
+/// Those that begin so first, then those that end so, each the latest minted first.
+fn ids<T: Ord + AsRef<str> + Clone>(
+    all: impl Iterator<Item = T>,
+    part: &str,
+    limit: usize,
+) -> Vec<T> {
+    let upper = part.to_ascii_uppercase();
+    let all: BTreeSet<T> = all.collect();
+    let begins = |id: &&T| id.as_ref().starts_with(part);
+    let ends = |id: &&T| {
+        let id = id.as_ref();
+        !id.starts_with(part) && (id.ends_with(part) || id.ends_with(&upper))
+    };
+    let first = all.iter().rev().filter(begins);
+    let then = all.iter().rev().filter(ends);
+    first.chain(then).take(limit).cloned().collect()
 }

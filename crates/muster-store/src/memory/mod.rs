@@ -28,9 +28,9 @@ pub use self::fault::{Fault, Faults};
 use self::annex::Beside;
 use self::state::{Large, State};
 use crate::{
-    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Glance, Glanced, Lease,
-    LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store, StoreAbout,
-    StoreError, StoreResult, StoreSizes, StoredAgent, Window, WorkerFilter, check,
+    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced,
+    Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store,
+    StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, Window, WorkerFilter, check,
 };
 
 /// A store that is gone when it is dropped.
@@ -451,6 +451,10 @@ impl Store for MemoryStore {
         only: Option<&AgentId>,
     ) -> StoreResult<Vec<AgentCount>> {
         Ok(glance::ended_by_agent(&self.state.lock(), since, only))
+    }
+
+    fn find_ids(&self, part: &str, limit: usize) -> StoreResult<FoundIds> {
+        Ok(glance::find_ids(&self.state.lock(), part, limit))
     }
 
     fn events_of_instances(

@@ -2,14 +2,14 @@
 //! in milliseconds. Reads no payload and, but for the oldest of each queue, no row.
 
 use muster_engine::row::EventRow;
-use muster_wire::{AgentId, Category, Status, Timestamp, WaitCause};
+use muster_wire::{AgentId, Category, ExecutionId, RunId, Status, Timestamp, WaitCause};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::codes::Code;
 use super::known::{all, first, last_seq, readable};
 use super::rows::{self, Columns, event_columns};
-use crate::{AgentCount, Glance, Glanced, HeldCount, HeldKind, QueueCount, StoreResult};
+use crate::{AgentCount, FoundIds, Glance, Glanced, HeldCount, HeldKind, QueueCount, StoreResult};
 
 /// The whole at a glance.
 pub(super) fn glance(conn: &Connection, ask: &Glance) -> StoreResult<Glanced> {
@@ -210,4 +210,59 @@ pub(super) fn events_of_instances(
     readable(conn, sql, params![agent.as_str(), until.0, limit], |row| {
         rows::event(&mut Columns::of(row))
     })
+}
+
+/// Ids that begin or end with a part.
+pub(super) fn find_ids(conn: &Connection, part: &str, limit: usize) -> StoreResult<FoundIds> {
+    Ok(FoundIds {
+        runs: ids(conn, "run", "executions_run", part, limit, RunId::trusted)?,
+        executions: ids(
+            conn,
+            "id",
+            "executions_id",
+            part,
+            limit,
+            ExecutionId::trusted,
+        )?,
+    })
+}
+
+/// From an index alone: a beginning is a range of it, an end is a walk that stops when it has
+/// found enough. The latest minted first.
+fn ids<T>(
+    conn: &Connection,
+    column: &str,
+    index: &str,
+    part: &str,
+    limit: usize,
+    read: impl Fn(std::sync::Arc<str>) -> T,
+) -> StoreResult<Vec<T>> {
+    let limit_of = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let text = |row: &rusqlite::Row<'_>| Columns::of(row).arc();
+    let beginning = format!(
+        "SELECT DISTINCT {column} FROM executions INDEXED BY {index}
+         WHERE {column} >= ?1 AND {column} < ?2 ORDER BY {column} DESC LIMIT ?3"
+    );
+    // No id has a character behind this one.
+    let behind = format!("{part}\u{7f}");
+    let mut found = all(
+        conn,
+        &beginning,
+        params![part, behind, limit_of(limit)],
+        text,
+    )?;
+    let length = part.chars().count();
+    let end = format!(
+        "SELECT DISTINCT {column} FROM executions INDEXED BY {index}
+         WHERE (substr({column}, -{length}) = ?1 OR substr({column}, -{length}) = ?2)
+           AND length({column}) > {length} ORDER BY {column} DESC LIMIT ?3"
+    );
+    let upper = part.to_ascii_uppercase();
+    let more = all(conn, &end, params![part, upper, limit_of(limit)], text)?;
+    for id in more {
+        if found.len() < limit && !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    Ok(found.into_iter().map(read).collect())
 }

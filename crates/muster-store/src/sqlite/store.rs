@@ -16,9 +16,9 @@ use super::known::{all, first};
 use super::rows::Columns;
 use super::{SqliteStore, fleet, glance, known, question, restore};
 use crate::{
-    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, Glance, Glanced, Lease,
-    LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store, StoreAbout,
-    StoreError, StoreResult, StoreSizes, StoredAgent, Window, WorkerFilter,
+    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced,
+    Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store,
+    StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, Window, WorkerFilter,
 };
 
 impl Store for SqliteStore {
@@ -275,6 +275,11 @@ impl Store for SqliteStore {
     ) -> StoreResult<Vec<AgentCount>> {
         self.decision_readers
             .with(|conn| glance::ended_by_agent(conn, since, only))
+    }
+
+    fn find_ids(&self, part: &str, limit: usize) -> StoreResult<FoundIds> {
+        self.decision_readers
+            .read(|conn| glance::find_ids(conn, part, limit))
     }
 
     fn events_of_instances(

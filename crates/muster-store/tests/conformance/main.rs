@@ -7,6 +7,7 @@ mod changes;
 mod commits;
 mod fleet;
 mod fleet_rows;
+mod glance;
 mod hostile;
 mod lists;
 mod outbox;

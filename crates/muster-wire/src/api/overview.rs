@@ -214,7 +214,11 @@ pub struct Slots {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_unknown: Option<String>,
     /// Places on nodes about which nobody knows.
-    pub unknown: u64,
+    #[cfg_attr(feature = "schema", schema(required))]
+    pub unknown: Option<u64>,
+    /// Why their number is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_unknown: Option<String>,
     /// Since when, the longest of them; absent when there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_since: Option<At>,

@@ -1,7 +1,10 @@
 //! Agents as people see them: the list, one with what it offers. Registration and beats are in
 //! `nodes.rs`.
 
+pub(crate) mod history;
 mod show;
+
+pub(crate) use show::word;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,11 +31,15 @@ use super::stamp::Stamp;
 use crate::app::App;
 use crate::directory::AgentEntry;
 
+/// A minute in microseconds.
+const MINUTE_US: i64 = 60_000_000;
 /// How far back calls are counted.
 pub(crate) const WINDOW: Duration = Duration::from_secs(3600);
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(one))
+    OpenApiRouter::new()
+        .routes(routes!(one))
+        .routes(routes!(history::history))
 }
 
 #[derive(Deserialize, Default)]
@@ -73,12 +80,12 @@ pub(super) async fn list(
     }
     let mut states = std::collections::BTreeMap::new();
     for (_, verdict) in &found {
-        *states.entry(show::word(verdict).to_owned()).or_default() += 1;
+        *states.entry(word(verdict).to_owned()).or_default() += 1;
     }
     let wanted = asked.state.or(asked.status).unwrap_or_default();
     let wanted: Vec<&str> = wanted.split(',').filter(|word| !word.is_empty()).collect();
     if !wanted.is_empty() {
-        found.retain(|(_, verdict)| wanted.contains(&show::word(verdict)));
+        found.retain(|(_, verdict)| wanted.contains(&word(verdict)));
     }
     let total = found.len() as u64;
     let after = asked.cursor.unwrap_or_default();
@@ -153,7 +160,8 @@ pub(crate) struct Beside {
 impl Beside {
     /// Reads it for all, or for one.
     async fn read(app: &App, now: Timestamp, only: Option<&AgentId>) -> Result<Self, Problem> {
-        let from = now - WINDOW;
+        // Whole minutes: what is shown changes with what happens.
+        let from = Timestamp((now - WINDOW).0.div_euclid(MINUTE_US) * MINUTE_US);
         let states = match only {
             None => states(app).await?,
             Some(id) => vec![*super::queues::ask(app, id.as_str()).await?],

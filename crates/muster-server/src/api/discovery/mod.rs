@@ -75,6 +75,7 @@ pub(crate) struct Wanted {
 
 /// What was found.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Capabilities)]
 pub(crate) struct Found {
     /// When.
     pub(crate) discovered_at: String,

@@ -34,6 +34,7 @@ pub(crate) struct Offer {
 
 /// A function as it is shown.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CapabilityFunction)]
 pub(crate) struct Function {
     /// Its name.
     pub(crate) id: String,

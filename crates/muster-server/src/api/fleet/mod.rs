@@ -1,8 +1,11 @@
 //! The fleet over HTTP: the sockets of nodes, and what people ask and want of nodes and workers.
 
+mod consequence;
 mod enrol;
+mod history;
 mod nodes;
 pub(crate) mod placement;
+mod placements;
 pub(crate) mod release;
 mod show;
 mod sockets;
@@ -12,6 +15,7 @@ mod why;
 mod workers;
 
 use muster_engine::event::{Question, Waiter};
+use muster_engine::fleet::effect::{NodeView, NodesAsk, WorkerView};
 use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
 use muster_engine::{Event, Reply};
 use muster_wire::fleet::NodeKind;
@@ -20,6 +24,8 @@ use utoipa_axum::router::OpenApiRouter;
 pub(crate) use super::keys::audit;
 use super::problem::Problem;
 use crate::app::App;
+pub(crate) use consequence::really;
+pub(crate) use show::by_word;
 pub(crate) use why::explain;
 
 /// The longest reason that a person may give.
@@ -32,6 +38,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(nodes::routes())
         .merge(enrol::routes())
         .merge(placement::routes())
+        .merge(placements::routes())
+        .merge(history::routes())
         .merge(workers::routes())
         .merge(release::routes())
         .merge(terminal::routes())
@@ -73,6 +81,33 @@ fn unwrap(reply: Reply) -> Result<FleetReply, Problem> {
             "the fleet was asked, and the answer was {other:?}"
         ))),
     }
+}
+
+/// Nodes and living workers whose name or id has a part, at most so many of each.
+///
+/// # Errors
+/// 503 when the engine cannot answer.
+pub(crate) async fn named(
+    app: &App,
+    part: &str,
+    limit: usize,
+) -> Result<(Vec<NodeView>, Vec<WorkerView>), Problem> {
+    let part = part.to_lowercase();
+    let asked = NodesAsk {
+        part: Some(part.clone()),
+        limit,
+        ..NodesAsk::default()
+    };
+    let FleetReply::NodesPage(page) = ask(app, FleetQuestion::NodesPage(Box::new(asked))).await?
+    else {
+        return Err(unexpected("a question about nodes"));
+    };
+    let asked = FleetQuestion::WorkersNamed(part.into(), limit);
+    let FleetReply::Workers(workers) = ask(app, asked).await? else {
+        return Err(unexpected("a question about workers"));
+    };
+    let nodes = page.nodes.into_iter().map(|(_, view)| view);
+    Ok((nodes.collect(), workers))
 }
 
 /// An answer that does not go with its question: a fault of ours. Never printed whole: a row may

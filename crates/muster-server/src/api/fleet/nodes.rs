@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use muster_engine::fleet::effect::NodeView;
+use muster_engine::fleet::effect::{NodeView, NodesAsk};
 use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
 use muster_wire::NodeId;
 use muster_wire::api::fleet::{
     FleetHistory, FleetNodeWhole, FleetNodes, NodeActed, NodeDeleted, NodeDeletion,
 };
-use muster_wire::fleet::{NodeState, NodeWish};
+use muster_wire::fleet::{NodeKind, NodeState, NodeWish};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::consequence::{self, Act, Dry};
+use super::history;
 use super::{ask, conflict, no_node, optional, reason, show, unexpected, wish};
 use crate::api::body::{PathText, Query, RawBody, json as read};
 use crate::api::caller::Caller;
@@ -34,7 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(one, delete))
-        .routes(routes!(history))
+        .routes(routes!(past))
         .routes(routes!(drain))
         .routes(routes!(cordon))
         .routes(routes!(activate))
@@ -54,6 +56,7 @@ struct Filter {
     q: Option<String>,
     limit: Option<usize>,
     cursor: Option<String>,
+    sort: Option<String>,
 }
 
 /// Nodes by name
@@ -65,57 +68,60 @@ struct Filter {
            ("retired" = Option<bool>, Query),
            ("q" = Option<String>, Query, description = "A part of a name or a host, or the beginning or end of an id"),
            ("limit" = Option<usize>, Query, description = "At most 1,000; all when absent"),
-           ("cursor" = Option<String>, Query)),
+           ("cursor" = Option<String>, Query),
+           ("sort" = Option<String>, Query, description = "name, or need: those that need somebody first")),
     responses((status = 200, description = "Nodes with their verdicts", body = FleetNodes)))]
 async fn list(
     State(app): State<App>,
     Query(filter): Query<Filter>,
 ) -> Result<Json<FleetNodes>, Problem> {
     let stamp = Stamp::now(&app);
-    let states = words(filter.state.as_deref(), "state", NodeState::from_word)?;
-    let part = filter.q.as_deref().unwrap_or_default().to_lowercase();
-    let fits = |view: &NodeView| {
-        let has = |text: &str| text.to_lowercase().contains(&part);
-        let id = view.row.id.as_str().to_lowercase();
-        (part.is_empty()
-            || has(&view.row.name)
-            || view.row.host.as_deref().is_some_and(has)
-            || id.starts_with(&part)
-            || id.ends_with(&part))
-            && filter
-                .label
-                .as_deref()
-                .is_none_or(|label| view.row.labels.iter().any(|own| **own == *label))
-            && filter
-                .kind
-                .as_deref()
-                .is_none_or(|kind| view.row.kind.word() == kind)
-            && (filter.retired == Some(true) || view.row.wish != NodeWish::Retired)
+    let by_need = match filter.sort.as_deref() {
+        None | Some("" | "name") => false,
+        Some("need") => true,
+        Some(_) => return Err(Problem::validation("sort: name or need")),
     };
-    match ask(&app, FleetQuestion::Nodes).await? {
-        FleetReply::Nodes(nodes) => {
-            let mut nodes: Vec<&NodeView> = nodes.iter().filter(|node| fits(node)).collect();
-            let counts = show::by_word(nodes.iter().map(|node| (node.state.word(), 1)));
-            nodes.retain(|node| states.is_empty() || states.contains(&node.state));
-            let total = nodes.len() as u64;
-            let after = filter.cursor.as_deref().unwrap_or_default();
-            nodes.retain(|node| *node.row.name > *after);
-            let limit = filter.limit.unwrap_or(LIST_MAX).clamp(1, LIST_MAX);
-            let more = nodes.len() > limit;
-            nodes.truncate(limit);
-            let last = nodes.last().filter(|_| more);
-            Ok(Json(FleetNodes {
-                as_of: stamp.as_of,
-                position: stamp.position,
-                count: nodes.len() as u64,
-                total,
-                states: counts,
-                next_cursor: last.map(|node| node.row.name.to_string()),
-                nodes: nodes.into_iter().map(show::node).collect(),
-            }))
-        }
-        _ => Err(unexpected("a question about nodes")),
-    }
+    let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let limit = filter.limit.unwrap_or(LIST_MAX).clamp(1, LIST_MAX);
+    let asked = NodesAsk {
+        states: words(filter.state.as_deref(), "state", NodeState::from_word)?,
+        label: text(filter.label).map(Arc::from),
+        kind: words(filter.kind.as_deref(), "kind", NodeKind::from_word)?.pop(),
+        retired: filter.retired == Some(true),
+        part: text(filter.q).map(|part| part.to_lowercase()),
+        by_need,
+        after: text(filter.cursor)
+            .map(|cursor| after(&cursor))
+            .transpose()?,
+        limit,
+    };
+    let page = match ask(&app, FleetQuestion::NodesPage(Box::new(asked))).await? {
+        FleetReply::NodesPage(page) => page,
+        _ => return Err(unexpected("a question about nodes")),
+    };
+    let last = page.nodes.last().filter(|_| page.more);
+    Ok(Json(FleetNodes {
+        as_of: stamp.as_of,
+        position: stamp.position,
+        count: page.nodes.len() as u64,
+        total: page.total,
+        states: show::by_word(page.states.iter().map(|(state, n)| (state.word(), *n))),
+        next_cursor: last.map(|(need, view)| format!("{need}:{}", view.row.name)),
+        nodes: page
+            .nodes
+            .iter()
+            .map(|(_, view)| show::node(view))
+            .collect(),
+    }))
+}
+
+/// Behind which node a page begins.
+fn after(cursor: &str) -> Result<(u8, Arc<str>), Problem> {
+    let read = cursor.split_once(':');
+    let read = read.and_then(|(need, name)| Some((need.parse().ok()?, Arc::from(name))));
+    read.ok_or_else(|| {
+        Problem::validation("cursor: not one that this plane gave; start without it")
+    })
 }
 
 /// Words of a list in a query.
@@ -167,20 +173,42 @@ pub(super) struct Before {
     pub(super) limit: Option<usize>,
 }
 
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Past {
+    before: Option<u64>,
+    limit: Option<usize>,
+    from: Option<String>,
+    to: Option<String>,
+    buckets: Option<usize>,
+}
+
 /// The history of a node, newest first
 #[utoipa::path(get, path = "/api/v1/fleet/nodes/{node}/history", tag = "fleet",
     params(("node" = String, Path, description = "Name or id"),
            ("before" = Option<u64>, Query, description = "The next_before of the page before"),
-           ("limit" = Option<usize>, Query)),
+           ("limit" = Option<usize>, Query),
+           ("buckets" = Option<usize>, Query, description = "The state in so many stretches, too"),
+           ("from" = Option<String>, Query, description = "Of the stretches; a day ago when absent"),
+           ("to" = Option<String>, Query, description = "Of the stretches; now when absent")),
     responses((status = 200, description = "A page", body = FleetHistory),
               (status = 404, description = "No such node")))]
-async fn history(
+async fn past(
     State(app): State<App>,
     PathText(node): PathText,
-    Query(asked): Query<Before>,
+    Query(asked): Query<Past>,
 ) -> Result<Json<FleetHistory>, Problem> {
-    let id = find(&app, &node).await?.row.id;
-    page_of_history(&app, Some(id), None, asked).await
+    let view = find(&app, &node).await?;
+    let before = Before {
+        before: asked.before,
+        limit: asked.limit,
+    };
+    let Json(mut page) = page_of_history(&app, Some(view.row.id.clone()), None, before).await?;
+    if let Some(buckets) = asked.buckets {
+        let span = history::span(&app, asked.from.as_deref(), asked.to.as_deref(), buckets)?;
+        page.buckets = Some(history::of_node(&app, &view, span).await?);
+    }
+    Ok(Json(page))
 }
 
 /// One page of the history of a node or of a worker.
@@ -203,6 +231,7 @@ pub(super) async fn page_of_history(
     Ok(Json(FleetHistory {
         count: lines.len() as u64,
         history: lines.iter().map(show::history).collect(),
+        buckets: None,
         next_before: next,
     }))
 }
@@ -222,17 +251,22 @@ macro_rules! wishes {
         #[doc = ""]
         #[doc = $more]
         #[utoipa::path(post, path = $path, tag = "fleet",
-            params(("node" = String, Path, description = "Name or id")),
+            params(("node" = String, Path, description = "Name or id"), Dry),
             request_body(content = Because, description = "May be absent."),
-            responses((status = 200, description = "The node as it is now", body = NodeActed),
+            responses((status = 200, description = "The node as it is now; with dry_run the consequence", body = NodeActed),
                       (status = 404, description = "No such node"),
                       (status = 409, description = "Its state does not allow it")))]
         async fn $name(
             State(app): State<App>,
             caller: Caller,
             PathText(node): PathText,
+            Query(dry): Query<Dry>,
             RawBody(bytes): RawBody,
         ) -> Result<Json<NodeActed>, Problem> {
+            if dry.dry_run {
+                let would = consequence::of(&app, &node, Act::Wish($wish)).await?;
+                return Ok(Json(NodeActed::Would(would)));
+            }
             want(&app, &caller, &node, $wish, &bytes).await
         }
     )*};
@@ -385,17 +419,22 @@ async fn set_pin(
 ///
 /// It will not come back: its workers are lost, and nothing places them again by itself.
 #[utoipa::path(post, path = "/api/v1/fleet/nodes/{node}/lost", tag = "fleet",
-    params(("node" = String, Path, description = "Name or id")),
+    params(("node" = String, Path, description = "Name or id"), Dry),
     request_body(content = Because, description = "May be absent."),
-    responses((status = 200, description = "The node as it is now", body = NodeActed),
+    responses((status = 200, description = "The node as it is now; with dry_run the consequence", body = NodeActed),
               (status = 404, description = "No such node"),
               (status = 409, description = "It is online")))]
 async fn lost(
     State(app): State<App>,
     caller: Caller,
     PathText(node): PathText,
+    Query(dry): Query<Dry>,
     RawBody(bytes): RawBody,
 ) -> Result<Json<NodeActed>, Problem> {
+    if dry.dry_run {
+        let would = consequence::of(&app, &node, Act::Lost).await?;
+        return Ok(Json(NodeActed::Would(would)));
+    }
     let because: Because = optional(&bytes, "{reason?}")?;
     let why = reason(because.reason)?;
     let (by, name, reason) = (caller.principal.clone(), Arc::from(&*node), why.clone());
@@ -413,15 +452,20 @@ async fn lost(
 ///
 /// With its history. Only one without living workers.
 #[utoipa::path(delete, path = "/api/v1/fleet/nodes/{node}", tag = "fleet",
-    params(("node" = String, Path, description = "Name or id")),
-    responses((status = 200, description = "It is gone", body = NodeDeletion),
+    params(("node" = String, Path, description = "Name or id"), Dry),
+    responses((status = 200, description = "It is gone; with dry_run the consequence", body = NodeDeletion),
               (status = 404, description = "No such node"),
               (status = 409, description = "It has living workers")))]
 async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathText(node): PathText,
+    Query(dry): Query<Dry>,
 ) -> Result<Json<NodeDeletion>, Problem> {
+    if dry.dry_run {
+        let would = consequence::of(&app, &node, Act::Delete).await?;
+        return Ok(Json(NodeDeletion::Would(would)));
+    }
     let id = find(&app, &node).await?.row.id;
     let (by, name) = (caller.principal.clone(), Arc::from(id.as_str()));
     let make = |waiter| FleetEvent::NodeDeleted {

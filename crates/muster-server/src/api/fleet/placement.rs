@@ -13,7 +13,7 @@ use muster_engine::fleet::effect::{FleetRefusal, WorkerView};
 use muster_engine::fleet::event::SpawnAsk;
 use muster_engine::fleet::row::Target;
 use muster_engine::fleet::{FleetEvent, FleetReply};
-use muster_wire::api::fleet::{PassedOver, PlacementMade};
+use muster_wire::api::fleet::{PassedOver, PlacementAnswer, PlacementMade};
 use muster_wire::fleet::{RestartMode, RestartPolicy, WorkerIo, WorkerSpec};
 use muster_wire::{Category, WorkerId};
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,9 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{show, unexpected, wish};
-use crate::api::body::{self, RawBody};
+use super::consequence::Dry;
+use super::{placements, show, unexpected, wish};
+use crate::api::body::{self, Query, RawBody};
 use crate::api::call;
 use crate::api::caller::Caller;
 use crate::api::keys::audit;
@@ -132,9 +133,9 @@ enum Queue {
 /// One round trip: the answer says that it runs, or how it ended within its start window
 /// (`started`), or why it was not placed. With `Idempotency-Key` the same placement is made once.
 #[utoipa::path(post, path = "/api/v1/fleet/workers", tag = "fleet", request_body = Placement,
-    params(("Idempotency-Key" = Option<String>, Header)),
+    params(("Idempotency-Key" = Option<String>, Header), Dry),
     responses(
-        (status = 200, description = "The same key again: what came of it", body = PlacementMade),
+        (status = 200, description = "With dry_run: what it would come to. Without: made before", body = PlacementAnswer),
         (status = 201, description = "Placed: it runs, or it exited within its start window", body = PlacementMade),
         (status = 202, description = "It waits for a place", body = PlacementMade),
         (status = 400, description = "Malformed"),
@@ -145,6 +146,7 @@ enum Queue {
 pub(crate) async fn place(
     State(app): State<App>,
     caller: Caller,
+    Query(dry): Query<Dry>,
     headers: HeaderMap,
     RawBody(bytes): RawBody,
 ) -> Result<Response, Problem> {
@@ -154,6 +156,11 @@ pub(crate) async fn place(
     let asked: Placement = body::json(&bytes, SHAPE)?;
     let key = call::header(&headers, "idempotency-key", "Idempotency-Key")?;
     let ask = asked.check(&app)?;
+    if dry.dry_run {
+        return Ok(
+            Json(PlacementAnswer::Would(placements::plan(&app, &ask).await?)).into_response(),
+        );
+    }
     let ask = Checked {
         idempotency_key: call::idempotency_key(key, &caller.principal)?,
         ..ask
@@ -185,12 +192,12 @@ pub(crate) async fn place(
 }
 
 /// A placement whose form is right.
-struct Checked {
-    spec: WorkerSpec,
-    target: Target,
+pub(super) struct Checked {
+    pub(super) spec: WorkerSpec,
+    pub(super) target: Target,
     name: Option<Arc<str>>,
-    labels: Vec<Arc<str>>,
-    queue_for: Option<Duration>,
+    pub(super) labels: Vec<Arc<str>>,
+    pub(super) queue_for: Option<Duration>,
     hash: [u8; 16],
     idempotency_key: Option<Arc<str>>,
 }

@@ -13,9 +13,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::consequence::{self, Dry};
 use super::workers::find;
 use super::{conflict, no_worker, optional, reason, show, unexpected, wish};
-use crate::api::body::{PathText, RawBody};
+use crate::api::body::{PathText, Query, RawBody};
 use crate::api::caller::Caller;
 use crate::api::keys::audit;
 use crate::api::problem::Problem;
@@ -49,9 +50,9 @@ struct Release {
 /// Answered when its process has ended. 202 when its node cannot be told now: it is told when it
 /// comes back. A placement that waits is cancelled.
 #[utoipa::path(post, path = "/api/v1/fleet/workers/{worker}/release", tag = "fleet",
-    params(("worker" = String, Path, description = "Id, or the name of a living one")),
+    params(("worker" = String, Path, description = "Id, or the name of a living one"), Dry),
     request_body(content = Release, description = "May be absent."),
-    responses((status = 200, description = "It has ended", body = WorkerReleased),
+    responses((status = 200, description = "It has ended; with dry_run the consequence", body = WorkerReleased),
               (status = 202, description = "Its end is under way", body = WorkerReleased),
               (status = 404, description = "No such worker"),
               (status = 409, description = "Its state does not allow it")))]
@@ -59,6 +60,7 @@ pub(crate) async fn release(
     State(app): State<App>,
     caller: Caller,
     PathText(worker): PathText,
+    Query(dry): Query<Dry>,
     RawBody(bytes): RawBody,
 ) -> Result<Response, Problem> {
     let asked: Release = optional(&bytes, "{grace?, force?, reason?}")?;
@@ -68,6 +70,12 @@ pub(crate) async fn release(
         return Err(Problem::validation("grace: at most 1h"));
     }
     let reason = reason(asked.reason)?;
+    if dry.dry_run {
+        let found = find(&app, &worker).await?;
+        let grace = grace.map(|grace| grace.0);
+        let would = consequence::of_release(&app, &found, grace, asked.force);
+        return Ok(Json(WorkerReleased::Would(would)).into_response());
+    }
     let id = match WorkerId::parse(&worker) {
         // An id is found by the engine itself, in the store if need be.
         Ok(id) if minted_noun(&worker).is_some() => id,

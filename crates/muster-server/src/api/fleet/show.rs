@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use muster_engine::fleet::effect::{DriftView, FleetSummary, Known, NodeView, WorkerView};
+use muster_engine::fleet::effect::{
+    DriftView, FleetSummary, Known, LabelSum, NodeView, WorkerView,
+};
 use muster_engine::fleet::row::{FleetHistoryRow, Wished};
 use muster_engine::fleet::{NodeRow, WorkerRow};
 use muster_wire::api::fleet::{
-    Fleet, FleetAlarm, FleetCapacity, FleetDoubt, FleetHistoryLine, FleetNode, FleetNodeWhole,
-    FleetWorker, NextStep, NodeDrift, NodeFact, NodePin, PassedOver, ToldWhy, ToldWorkers,
-    WishedBy, WorkerExit, WorkerRestart, WorkerTarget,
+    Fleet, FleetAlarm, FleetCapacity, FleetDoubt, FleetHistoryLine, FleetLabel, FleetNode,
+    FleetNodeWhole, FleetWorker, NextStep, NodeDrift, NodeFact, NodePin, PassedOver, ToldWhy,
+    ToldWorkers, WishedBy, WorkerExit, WorkerRestart, WorkerTarget,
 };
 use muster_wire::api::{At, LastCount, LastMeasure};
 use muster_wire::fleet::{ExitHow, ExitReport, WorkerState};
@@ -288,6 +290,24 @@ pub(super) fn summary(stamp: Stamp, summary: &FleetSummary) -> Fleet {
         }),
         capacity: capacity(summary),
         alarms: alarms(summary),
+        labels: summary.labels.iter().map(label).collect(),
+    }
+}
+
+fn label(sum: &LabelSum) -> FleetLabel {
+    let states = sum.states.iter();
+    let states = by_word(states.map(|(state, n)| (state.word(), *n)));
+    FleetLabel {
+        label: sum.label.to_string(),
+        nodes: states.values().sum(),
+        states,
+        capacity: sum.capacity,
+        capacity_unknown: match sum.capacity {
+            Some(_) => None,
+            None => Some("a node that is online has no bound".to_owned()),
+        },
+        used: sum.used,
+        unknown: sum.unknown,
     }
 }
 

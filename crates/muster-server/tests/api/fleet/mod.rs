@@ -3,6 +3,7 @@
 mod items;
 mod keys;
 mod link;
+mod pages;
 mod placement;
 mod terminal;
 mod tunnel;

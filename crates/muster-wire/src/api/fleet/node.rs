@@ -245,9 +245,30 @@ pub struct FleetHistory {
     pub count: u64,
     /// The newest first.
     pub history: Vec<FleetHistoryLine>,
+    /// The state in equal stretches, the oldest first; only of a node, and when asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<Vec<NodeBucket>>,
     /// Continue before this; `null` at the end.
     #[cfg_attr(feature = "schema", schema(required))]
     pub next_before: Option<u64>,
+}
+
+/// A node in a stretch of time.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct NodeBucket {
+    /// From when.
+    pub from: At,
+    /// Until when.
+    pub to: At,
+    /// The worst state that it had in it; `null` when nobody knows.
+    #[cfg_attr(feature = "schema", schema(required))]
+    pub state: Option<NodeState>,
+    /// Why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_unknown: Option<String>,
+    /// Whether the plane was down in some of it.
+    pub plane_down: bool,
 }
 
 /// One line of a history.

@@ -34,6 +34,17 @@ pub struct PlacementMade {
     pub started: Option<bool>,
 }
 
+/// What a placement would come to, or what came of it.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum PlacementAnswer {
+    /// What it would come to; nothing was changed.
+    Would(PlacementPlan),
+    /// What came of it.
+    Did(Box<PlacementMade>),
+}
+
 /// What a placement would come to; nothing was changed.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -32,6 +32,64 @@ pub struct Fleet {
     pub capacity: FleetCapacity,
     /// What needs attention.
     pub alarms: Vec<FleetAlarm>,
+    /// Sums by label, those of most nodes first; at most 100.
+    pub labels: Vec<FleetLabel>,
+}
+
+/// All nodes with a label.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct FleetLabel {
+    /// The label.
+    pub label: String,
+    /// How many nodes have it.
+    pub nodes: u64,
+    /// Of them in each state.
+    pub states: BTreeMap<String, u64>,
+    /// Places on those that are online; `null` when one of them has no bound.
+    #[cfg_attr(feature = "schema", schema(required))]
+    pub capacity: Option<u64>,
+    /// Why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity_unknown: Option<String>,
+    /// Workers on those that are online.
+    pub used: u64,
+    /// Places on the others, of those that have a bound.
+    pub unknown: u64,
+}
+
+/// The fleet over some time.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct FleetPast {
+    /// The plane's time.
+    pub as_of: At,
+    /// The event cursor that it reflects.
+    pub position: String,
+    /// From when.
+    pub from: At,
+    /// Until when.
+    pub to: At,
+    /// Equal stretches, the oldest first.
+    pub buckets: Vec<FleetBucket>,
+}
+
+/// The fleet in a stretch of time.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct FleetBucket {
+    /// From when.
+    pub from: At,
+    /// Until when.
+    pub to: At,
+    /// Nodes by the worst state that each had in it; `null` when nobody knows.
+    #[cfg_attr(feature = "schema", schema(required))]
+    pub states: Option<BTreeMap<String, u64>>,
+    /// Why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub states_unknown: Option<String>,
+    /// Whether the plane was down in some of it.
+    pub plane_down: bool,
 }
 
 /// The plane doubts itself.

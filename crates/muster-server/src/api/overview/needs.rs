@@ -1,0 +1,362 @@
+//! What needs somebody: the few things that a person can do something about, most pressing first.
+//! Sentences here have no ages: they change when something changes, and the page counts on.
+
+use std::sync::Arc;
+
+use muster_engine::effect::AgentState;
+use muster_engine::fleet::effect::FleetSummary;
+use muster_engine::liveness::InstanceState;
+use muster_engine::row::ApprovalRow;
+use muster_store::outbox::DeliveryCounts;
+use muster_store::{
+    ApprovalFilter, Glance, Glanced, HeldKind, Page, QuarantineItem, StoreResult, Stores,
+};
+use muster_wire::Timestamp;
+use muster_wire::api::At;
+use muster_wire::api::overview::{Need, NeedKind};
+use muster_wire::fleet::NodeState;
+
+use crate::api::agents;
+use crate::app::App;
+
+/// Needs that are shown.
+const SHOWN_MAX: usize = 20;
+/// Of each kind that can be many.
+const OF_A_KIND: usize = 8;
+/// Of what is set aside so many are counted.
+const COUNTED_MAX: usize = 1_000;
+/// A disk that is full in fewer days needs somebody.
+const DAYS_LEAST: f64 = 3.0;
+
+/// What of it is read from the store.
+pub(super) struct Stored {
+    /// Counts.
+    pub(super) glanced: Glanced,
+    approvals: Vec<ApprovalRow>,
+    deliveries: DeliveryCounts,
+    set_aside: Vec<QuarantineItem>,
+}
+
+impl Stored {
+    pub(super) fn read(stores: &Stores, ask: &Glance) -> StoreResult<Self> {
+        let store = &stores.decisions;
+        let pending = ApprovalFilter {
+            pending: Some(true),
+            ..ApprovalFilter::default()
+        };
+        let page = Page {
+            after: None,
+            limit: OF_A_KIND,
+        };
+        Ok(Self {
+            glanced: store.glance(ask)?,
+            approvals: store.approvals(&pending, &page)?,
+            deliveries: store.delivery_counts()?,
+            set_aside: store.quarantine(COUNTED_MAX)?,
+        })
+    }
+}
+
+/// The needs that are shown, and how many there are.
+pub(super) struct Needs {
+    pub(super) first: Vec<Need>,
+    pub(super) total: u64,
+}
+
+impl Needs {
+    fn push(&mut self, need: Need) {
+        self.total += 1;
+        if self.first.len() < SHOWN_MAX {
+            self.first.push(need);
+        }
+    }
+
+    /// Adds the first of several, and counts the rest.
+    fn some(&mut self, needs: Vec<Need>, all: usize) {
+        let shown = needs.len().min(OF_A_KIND);
+        self.total += all.saturating_sub(shown) as u64;
+        needs
+            .into_iter()
+            .take(OF_A_KIND)
+            .for_each(|need| self.push(need));
+    }
+}
+
+fn need(kind: NeedKind, id: &str, state: &str, text: String, path: String) -> Need {
+    Need {
+        kind,
+        id: id.to_owned(),
+        state: state.to_owned(),
+        text,
+        since: None,
+        until: None,
+        path,
+    }
+}
+
+/// Everything that needs somebody.
+pub(super) async fn all(
+    app: &App,
+    now: Timestamp,
+    states: &[AgentState],
+    summary: &FleetSummary,
+    seen: &Stored,
+) -> Needs {
+    let mut needs = Needs {
+        first: Vec::new(),
+        total: 0,
+    };
+    holds(states, app, &mut needs);
+    if let Some((since, evidence)) = &summary.doubt {
+        let mut one = need(
+            NeedKind::Doubt,
+            "fleet",
+            "doubt",
+            evidence.clone(),
+            fleet_page(),
+        );
+        one.since = Some(At(*since));
+        needs.push(one);
+    }
+    disk(app, &mut needs).await;
+    approvals(seen, &mut needs);
+    down_agents(app, now, states, &mut needs);
+    nodes(summary, &mut needs);
+    if let Some(text) = &summary.capacity_alarm {
+        let text = plain_alarm(text);
+        needs.push(need(
+            NeedKind::Alarm,
+            "capacity",
+            "alarm",
+            text,
+            fleet_page(),
+        ));
+    }
+    duties(app, now, &mut needs);
+    beside(seen, &mut needs);
+    needs
+}
+
+/// An alarm without its age: `for 3 s: 50 % of …`.
+fn plain_alarm(text: &str) -> String {
+    let rest = text
+        .split_once(": ")
+        .filter(|(age, _)| age.starts_with("for "));
+    rest.map_or(text, |(_, rest)| rest).to_owned()
+}
+
+fn fleet_page() -> String {
+    "/ui/fleet".to_owned()
+}
+
+fn health_page() -> String {
+    "/ui/health".to_owned()
+}
+
+fn holds(states: &[AgentState], app: &App, needs: &mut Needs) {
+    if let Some(reason) = states.iter().find_map(|state| state.hold.as_deref()) {
+        let text = format!("nothing is dispatched: {reason}");
+        needs.push(need(
+            NeedKind::Hold,
+            "all",
+            "hold",
+            text,
+            "/ui/queues".into(),
+        ));
+    } else if states.is_empty()
+        && let Some(reason) = app.stores.decisions.about().suspicious
+    {
+        let text = format!("the store is suspicious: {reason}");
+        needs.push(need(NeedKind::Hold, "all", "hold", text, health_page()));
+    }
+    let held: Vec<&AgentState> = states.iter().filter(|state| state.held_itself).collect();
+    let all = held.len();
+    let held = held.into_iter().take(OF_A_KIND).map(|state| {
+        let text = match state.queued {
+            0 => format!("nothing is dispatched to {}", state.id),
+            n => format!("nothing is dispatched to {}; {n} wait", state.id),
+        };
+        let path = format!("/ui/queues/{}", state.id);
+        need(NeedKind::Hold, state.id.as_str(), "hold", text, path)
+    });
+    needs.some(held.collect(), all);
+}
+
+async fn disk(app: &App, needs: &mut Needs) {
+    let shown = crate::api::health::store_shown(app).await;
+    if app.growth.is_full() {
+        let text = "the disk is full up to its reserve: new work is refused".to_owned();
+        needs.push(need(NeedKind::Disk, "disk", "full", text, health_page()));
+    } else if let Some(days) = shown.days_until_full().filter(|days| *days < DAYS_LEAST) {
+        let text = format!("the disk is full in {days:.0} days at this rate");
+        needs.push(need(NeedKind::Disk, "disk", "filling", text, health_page()));
+    }
+}
+
+fn approvals(seen: &Stored, needs: &mut Needs) {
+    let waiting = seen
+        .glanced
+        .held
+        .iter()
+        .find(|held| held.kind == HeldKind::Approval);
+    let all = waiting.map_or(0, |held| usize::try_from(held.count).unwrap_or(usize::MAX));
+    let all = all.max(seen.approvals.len());
+    let mut rows: Vec<&ApprovalRow> = seen.approvals.iter().collect();
+    rows.sort_by_key(|row| row.expires_at);
+    let shown = rows.into_iter().map(|row| {
+        let text = format!("{} waits for a person: {}", row.agent, row.request);
+        let path = format!("/ui/executions/{}", row.execution);
+        Need {
+            since: Some(At(row.requested_at)),
+            until: Some(At(row.expires_at)),
+            ..need(
+                NeedKind::Approval,
+                row.execution.as_str(),
+                "waiting",
+                text,
+                path,
+            )
+        }
+    });
+    needs.some(shown.collect(), all);
+}
+
+/// Agents that cannot be called although somebody wants to: one that is stopped and that nobody
+/// misses needs nobody.
+fn down_agents(app: &App, now: Timestamp, states: &[AgentState], needs: &mut Needs) {
+    let mut found = Vec::new();
+    for (agent, verdict) in agents::judged(app, now) {
+        let id = &agent.id;
+        let path = format!("/ui/agents/{id}");
+        let unapproved = agent.unapproved();
+        if !unapproved.is_empty() {
+            let text = format!(
+                "{id} asks for tags that need an approval: {}",
+                unapproved.join(", ")
+            );
+            found.push(need(
+                NeedKind::Agent,
+                id.as_str(),
+                "pending_approval",
+                text,
+                path,
+            ));
+            continue;
+        }
+        let word = agents::word(&verdict);
+        let state = verdict
+            .as_ref()
+            .map_or(InstanceState::Down, |verdict| verdict.state);
+        let wants = states.iter().find(|state| state.id == *id);
+        let waiting = wants.map_or(0, |state| state.queued + u64::from(state.absorbed));
+        let refused = app.meters.refusals.of(id.as_str());
+        let text = match state {
+            InstanceState::UnreachableCallback => format!(
+                "{id} beats and cannot be dialled; set AGENT_CALLBACK_URL to an address the plane reaches"
+            ),
+            InstanceState::Down if refused + waiting > 0 => {
+                let goodbye = agent.instances().last().and_then(|one| one.facts_now());
+                let why = match goodbye.and_then(|facts| facts.goodbye_at) {
+                    Some(_) => "it said goodbye",
+                    None => "it cannot be reached",
+                };
+                format!(
+                    "{id} is down, {why}; in the last hour {refused} calls were refused, {waiting} wait"
+                )
+            }
+            _ => continue,
+        };
+        let mut one = need(NeedKind::Agent, id.as_str(), word, text, path);
+        one.since = verdict.map(|verdict| At(verdict.at));
+        found.push(one);
+    }
+    let all = found.len();
+    needs.some(found, all);
+}
+
+fn nodes(summary: &FleetSummary, needs: &mut Needs) {
+    let shown = summary.missing.iter().map(|node| {
+        let name: &Arc<str> = &node.name;
+        let workers = match node.workers {
+            0 => String::new(),
+            1 => "; nobody knows about its worker".to_owned(),
+            n => format!("; nobody knows about its {n} workers"),
+        };
+        let (state, text) = match (node.state, node.flapping) {
+            (NodeState::Unreachable | NodeState::Lost, _) | (_, false) => {
+                let word = node.state.word();
+                (word, format!("node {name} is {word}{workers}"))
+            }
+            (_, true) => ("flapping", format!("node {name} comes and goes")),
+        };
+        Need {
+            since: Some(At(node.since)),
+            ..need(
+                NeedKind::Node,
+                name,
+                state,
+                text,
+                format!("/ui/fleet/nodes/{name}"),
+            )
+        }
+    });
+    needs.some(shown.collect(), summary.missing_total as usize);
+    let shown = summary.drifting_names.iter().map(|name| {
+        let text = format!("node {name} says other than what is believed");
+        need(
+            NeedKind::Drift,
+            name,
+            "drift",
+            text,
+            format!("/ui/fleet/nodes/{name}"),
+        )
+    });
+    needs.some(shown.collect(), summary.drifting as usize);
+}
+
+fn duties(app: &App, now: Timestamp, needs: &mut Needs) {
+    let report = app.duties.report(now);
+    let bad: Vec<Need> = report
+        .iter()
+        .filter(|duty| duty.late || duty.failed)
+        .map(|duty| {
+            let (state, text) = if duty.late {
+                ("late", format!("the duty {} is late", duty.name))
+            } else {
+                (
+                    "failed",
+                    format!("the duty {} failed: {}", duty.name, duty.said),
+                )
+            };
+            Need {
+                since: Some(At(duty.last_run.unwrap_or(duty.since))),
+                ..need(NeedKind::Duty, duty.name, state, text, health_page())
+            }
+        })
+        .collect();
+    let all = bad.len();
+    needs.some(bad, all);
+}
+
+fn beside(seen: &Stored, needs: &mut Needs) {
+    if seen.deliveries.dead > 0 {
+        let text = format!(
+            "{} messages for webhooks were given up",
+            seen.deliveries.dead
+        );
+        let kind = NeedKind::DeadLetters;
+        needs.push(need(kind, "webhooks", "dead", text, health_page()));
+    }
+    if let Some(last) = seen.set_aside.first() {
+        let text = format!("{} things were set aside", seen.set_aside.len());
+        let mut one = need(
+            NeedKind::Quarantine,
+            "quarantine",
+            "set_aside",
+            text,
+            health_page(),
+        );
+        one.since = Some(At(last.at));
+        needs.push(one);
+    }
+}
