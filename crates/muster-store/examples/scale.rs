@@ -9,8 +9,8 @@ use std::time::Instant;
 use muster_engine::Write;
 use muster_engine::row::{ExecutionRow, QueueKey};
 use muster_store::{
-    Commit, CommitEnd, Durability, ExecutionFilter, LeaseId, Options, Page, RunFilter, SqliteStore,
-    Store,
+    Commit, CommitEnd, Durability, ExecutionFilter, Glance, LeaseId, Options, Page, RunFilter,
+    SqliteStore, Store,
 };
 use muster_wire::{
     AgentId, ExecutionId, ExecutionKind, FunctionKind, FunctionName, Lane, Origin, RunId, Status,
@@ -95,6 +95,18 @@ fn main() {
     timed("good runs", || {
         Ok(store.runs(&with(&[Status::Succeeded]), &page)?.len())
     });
+    let ask = Glance {
+        from: row(finished + queued, true).created_at - std::time::Duration::from_secs(3_600),
+        bucket: std::time::Duration::from_secs(60),
+        buckets: 60,
+    };
+    for _ in 0..2 {
+        timed("glance", || Ok(store.glance(&ask)?.queued.len()));
+    }
+    timed("by agent", || {
+        Ok(store.ended_by_agent(ask.from, None)?.len())
+    });
+    timed("ids", || Ok(store.find_ids("NOTHING", 9)?.executions.len()));
     timed("window", || {
         let agent = AgentId::trusted("agent-7");
         Ok(store.window(&agent, None, 128)?.rows.len())

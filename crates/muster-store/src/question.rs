@@ -37,8 +37,8 @@ pub struct Page {
 pub struct ExecutionFilter {
     /// Any of these statuses; empty is any.
     pub statuses: Vec<Status>,
-    /// Only this agent.
-    pub agent: Option<AgentId>,
+    /// Of any of these agents; empty is any.
+    pub agents: Vec<AgentId>,
     /// Only this function.
     pub function: Option<FunctionName>,
     /// Only this run.
@@ -51,6 +51,12 @@ pub struct ExecutionFilter {
     pub since: Option<Timestamp>,
     /// Accepted before.
     pub until: Option<Timestamp>,
+    /// With exactly this reason of its status.
+    pub reason: Option<String>,
+    /// Open, or ended at or after.
+    pub ended_since: Option<Timestamp>,
+    /// Open, or ended before.
+    pub ended_until: Option<Timestamp>,
     /// Oldest first.
     pub oldest_first: bool,
     /// Ids that begin or end with this.

@@ -138,12 +138,15 @@ async fn webhook_events(
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct Filter {
+    #[serde(alias = "state")]
     status: Option<String>,
     agent: Option<String>,
     function: Option<String>,
     run_id: Option<String>,
     parent_execution_id: Option<String>,
+    #[serde(alias = "category")]
     error_category: Option<String>,
+    reason: Option<String>,
     since: Option<String>,
     until: Option<String>,
     q: Option<String>,
@@ -157,11 +160,15 @@ struct Filter {
     get, path = "/api/v1/executions", tag = "executions",
     params(
         ("status" = Option<String>, Query, description = "Words, separated by commas"),
-        ("agent" = Option<String>, Query), ("function" = Option<String>, Query),
+        ("state" = Option<String>, Query, description = "The same as status"),
+        ("agent" = Option<String>, Query, description = "Ids, separated by commas"),
+        ("function" = Option<String>, Query),
         ("run_id" = Option<String>, Query), ("parent_execution_id" = Option<String>, Query),
         ("error_category" = Option<String>, Query),
-        ("since" = Option<String>, Query, description = "RFC 3339"),
-        ("until" = Option<String>, Query, description = "RFC 3339"),
+        ("category" = Option<String>, Query, description = "The same as error_category"),
+        ("reason" = Option<String>, Query, description = "Exactly this status_reason"),
+        ("since" = Option<String>, Query, description = "RFC 3339: open, or ended then or later"),
+        ("until" = Option<String>, Query, description = "RFC 3339: open, or ended before"),
         ("q" = Option<String>, Query, description = "Beginning or end of an id"),
         ("order" = Option<String>, Query, description = "newest (default) or oldest"),
         ("limit" = Option<usize>, Query, description = "At most 500"),
@@ -204,7 +211,7 @@ fn filter(asked: &Filter) -> Result<ExecutionFilter, Problem> {
     }
     Ok(ExecutionFilter {
         statuses: statuses(asked.status.as_deref())?,
-        agent: id("agent", asked.agent.as_ref(), AgentId::parse)?,
+        agents: agents(asked.agent.as_deref())?,
         function: id("function", asked.function.as_ref(), FunctionName::parse)?,
         run: id("run_id", asked.run_id.as_ref(), RunId::parse)?,
         parent: id(
@@ -213,15 +220,35 @@ fn filter(asked: &Filter) -> Result<ExecutionFilter, Problem> {
             ExecutionId::parse,
         )?,
         category: asked.error_category.as_deref().map(Category::from),
-        since: time("since", asked.since.as_deref())?,
-        until: time("until", asked.until.as_deref())?,
+        reason: asked.reason.clone().filter(|reason| !reason.is_empty()),
+        ended_since: time("since", asked.since.as_deref())?,
+        ended_until: time("until", asked.until.as_deref())?,
         oldest_first: match asked.order.as_deref() {
             None | Some("newest") => false,
             Some("oldest") => true,
             Some(_) => return Err(Problem::validation("order is newest or oldest")),
         },
         id_part: asked.q.clone().filter(|q| !q.is_empty()),
+        ..ExecutionFilter::default()
     })
+}
+
+/// Agents that a list is narrowed to at most.
+const AGENTS_MAX: usize = 500;
+
+/// Ids of agents, separated by commas.
+fn agents(text: Option<&str>) -> Result<Vec<AgentId>, Problem> {
+    let ids = text.unwrap_or_default().split(',').map(str::trim);
+    let ids = ids.filter(|id| !id.is_empty()).map(|id| {
+        AgentId::parse(id).map_err(|error| Problem::validation(format!("agent: {error}")))
+    });
+    let ids: Vec<AgentId> = ids.collect::<Result<_, _>>()?;
+    if ids.len() > AGENTS_MAX {
+        return Err(Problem::validation(format!(
+            "agent: at most {AGENTS_MAX} ids"
+        )));
+    }
+    Ok(ids)
 }
 
 /// Words for statuses, separated by commas.

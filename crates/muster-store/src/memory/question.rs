@@ -20,7 +20,14 @@ pub(super) fn executions(
 ) -> Vec<ExecutionRow> {
     let wanted = |row: &&ExecutionRow| {
         (filter.statuses.is_empty() || filter.statuses.contains(&row.status))
-            && filter.agent.as_ref().is_none_or(|id| *id == row.agent)
+            && (filter.agents.is_empty() || filter.agents.contains(&row.agent))
+            && (filter.reason.is_none() || filter.reason.as_deref() == row.status_reason.as_deref())
+            && filter
+                .ended_since
+                .is_none_or(|at| row.ended_at.is_none_or(|end| end >= at))
+            && filter
+                .ended_until
+                .is_none_or(|at| row.ended_at.is_none_or(|end| end < at))
             && filter.function.as_ref().is_none_or(|f| *f == row.function)
             && filter.run.as_ref().is_none_or(|id| *id == row.run)
             && (filter.parent.is_none() || filter.parent == row.parent)

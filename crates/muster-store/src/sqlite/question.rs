@@ -156,8 +156,23 @@ pub(super) fn executions(
     if !filter.statuses.is_empty() {
         narrow.and(&format!("status IN ({statuses})"), []);
     }
-    if let Some(agent) = &filter.agent {
-        narrow.text("agent = ?", agent.as_str());
+    if !filter.agents.is_empty() {
+        let marks = vec!["?"; filter.agents.len()].join(",");
+        let ids = filter.agents.iter();
+        let ids = ids.map(|id| Value::Text(id.as_str().to_owned()));
+        narrow.and(&format!("agent IN ({marks})"), ids);
+    }
+    if let Some(reason) = &filter.reason {
+        let reason = Value::Blob(reason.as_bytes().to_vec());
+        narrow.and("status_reason = ?", [reason]);
+    }
+    if let Some(at) = filter.ended_since {
+        let at = [Value::Integer(at.0)];
+        narrow.and("(ended_at IS NULL OR ended_at >= ?)", at);
+    }
+    if let Some(at) = filter.ended_until {
+        let at = [Value::Integer(at.0)];
+        narrow.and("(ended_at IS NULL OR ended_at < ?)", at);
     }
     if let Some(function) = &filter.function {
         narrow.text("function = ?", function.as_str());
@@ -191,7 +206,7 @@ pub(super) fn executions(
         one("executions_open", "status < 4")
     } else if bad {
         one("executions_bad", "status > 4")
-    } else if filter.agent.is_some() {
+    } else if filter.agents.len() == 1 {
         one("executions_agent", "1")
     } else {
         vec![ROOTS, MEMBERS]

@@ -25,6 +25,7 @@ fn twenty(hand: &Hand<'_>) -> Vec<ExecutionRow> {
         new.ended_at = new.status.is_terminal().then_some(Timestamp(100));
         new.agent = agent_id(if n % 3 == 0 { "three" } else { "agent" });
         new.function = FunctionName::trusted(if n % 5 == 0 { "five" } else { "function" });
+        new.status_reason = (n % 6 == 1).then(|| "waits".into());
         new.error_category = (new.status == Status::Failed).then_some(Category::AgentError);
         rows.push(new);
     }
@@ -45,14 +46,20 @@ crate::on_each_store! {
         type Keep = Box<dyn Fn(&ExecutionRow) -> bool>;
         let mut cases: Vec<(ExecutionFilter, Keep)> = vec![
             (filter(), Box::new(|_| true)),
-            (ExecutionFilter { agent: Some(agent_id("three")), ..filter() }, Box::new(|r| r.agent.as_str() == "three")),
+            (ExecutionFilter { agents: vec![agent_id("three")], ..filter() }, Box::new(|r| r.agent.as_str() == "three")),
             (ExecutionFilter { function: Some(FunctionName::trusted("five")), ..filter() }, Box::new(|r| r.function.as_str() == "five")),
             (ExecutionFilter { run: Some(run_id("run-of-e04")), ..filter() }, Box::new(|r| r.run.as_str() == "run-of-e04")),
             (ExecutionFilter { parent: Some(execution_id("e08")), ..filter() }, Box::new(|r| r.parent.as_ref().is_some_and(|p| p.as_str() == "e08"))),
             (ExecutionFilter { category: Some(Category::AgentError), ..filter() }, Box::new(|r| r.error_category.is_some())),
+            (ExecutionFilter { agents: vec![agent_id("three"), agent_id("agent")], ..filter() }, Box::new(|_| true)),
+            (ExecutionFilter { agents: vec![agent_id("three"), agent_id("nobody")], ..filter() }, Box::new(|r| r.agent.as_str() == "three")),
+            (ExecutionFilter { reason: Some("waits".into()), ..filter() }, Box::new(|r| r.status_reason.as_deref() == Some("waits"))),
+            (ExecutionFilter { ended_since: Some(Timestamp(101)), ..filter() }, Box::new(|r| !r.status.is_terminal())),
+            (ExecutionFilter { ended_since: Some(Timestamp(100)), ..filter() }, Box::new(|_| true)),
+            (ExecutionFilter { ended_until: Some(Timestamp(100)), ..filter() }, Box::new(|r| !r.status.is_terminal())),
             (ExecutionFilter { since: Some(Timestamp(3)), ..filter() }, Box::new(|r| r.created_at.0 >= 3)),
             (ExecutionFilter { until: Some(Timestamp(3)), ..filter() }, Box::new(|r| r.created_at.0 < 3)),
-            (ExecutionFilter { since: Some(Timestamp(2)), until: Some(Timestamp(7)), agent: Some(agent_id("agent")), ..filter() }, Box::new(|r| (2..7).contains(&r.created_at.0) && r.agent.as_str() == "agent")),
+            (ExecutionFilter { since: Some(Timestamp(2)), until: Some(Timestamp(7)), agents: vec![agent_id("agent")], ..filter() }, Box::new(|r| (2..7).contains(&r.created_at.0) && r.agent.as_str() == "agent")),
             (ExecutionFilter { id_part: Some("e1".into()), ..filter() }, Box::new(|r| r.id.as_str().starts_with("e1"))),
             (ExecutionFilter { id_part: Some("7".into()), ..filter() }, Box::new(|r| r.id.as_str().ends_with('7'))),
             (ExecutionFilter { run: Some(run_id("nothing")), ..filter() }, Box::new(|_| false)),
@@ -71,7 +78,7 @@ crate::on_each_store! {
                 Box::new(move |r| wanted.contains(&r.status)),
             ));
             cases.push((
-                ExecutionFilter { statuses: statuses.clone(), agent: Some(agent_id("agent")), ..filter() },
+                ExecutionFilter { statuses: statuses.clone(), agents: vec![agent_id("agent")], ..filter() },
                 Box::new(move |r| statuses.contains(&r.status) && r.agent.as_str() == "agent"),
             ));
         }

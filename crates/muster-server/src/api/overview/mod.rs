@@ -145,10 +145,9 @@ fn flow(app: &App, now: Timestamp, ask: &Glance, seen: &Glanced, open: u64) -> F
             covered(&away, from, until) < until.since(from) || until <= from
         })
         .collect();
-    let minutes = now
-        .since(ask.from)
-        .saturating_sub(covered(&away, ask.from, now));
-    let minutes = minutes.as_secs_f64() / 60.0;
+    // Whole buckets, so that the rate changes with what happens and not with each moment.
+    let minutes =
+        known.iter().filter(|known| **known).count() as f64 * ask.bucket.as_secs_f64() / 60.0;
     let rate = |counts: &[u64]| {
         let all: u64 = counts.iter().sum();
         (minutes > 0.0).then(|| (all as f64 / minutes * 100.0).round() / 100.0)

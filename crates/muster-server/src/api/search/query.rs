@@ -23,9 +23,8 @@ pub(super) struct Wanted {
     agent: Option<AgentId>,
     function: Option<FunctionName>,
     category: Option<Category>,
+    reason: Option<String>,
     since: Option<Timestamp>,
-    /// Filters that this search does not know.
-    strange: Vec<String>,
 }
 
 impl Wanted {
@@ -63,6 +62,10 @@ impl Wanted {
                     wanted.category = Some(Category::from(value));
                     wanted.term("category", value);
                 }
+                "reason" => {
+                    wanted.reason = Some(value.to_owned());
+                    wanted.term("reason", value);
+                }
                 "since" => {
                     wanted.since = Some(since(value, now)?);
                     wanted.term("since", value);
@@ -98,7 +101,7 @@ impl Wanted {
     pub(super) fn note(&self) -> String {
         let mut note = "payloads are not searched".to_owned();
         if self.is_empty() {
-            note = "type a part of an id or a name, or state: agent: fn: category: reason: session: since:2h; payloads are not searched".to_owned();
+            note = "type a part of an id or a name, or state: agent: fn: category: reason: since:2h; payloads are not searched".to_owned();
         }
         note
     }
@@ -191,17 +194,18 @@ impl Wanted {
     pub(super) fn executions(&self) -> ExecutionFilter {
         ExecutionFilter {
             statuses: self.statuses.clone(),
-            agent: self.agent.clone(),
+            agents: self.agent.iter().cloned().collect(),
             function: self.function.clone(),
             category: self.category.clone(),
-            since: self.since,
+            reason: self.reason.clone(),
+            ended_since: self.since,
             ..ExecutionFilter::default()
         }
     }
 
     /// The same for a list of runs; `None` when runs cannot be narrowed so.
     pub(super) fn runs(&self) -> Option<RunFilter> {
-        let fits = self.function.is_none() && self.category.is_none();
+        let fits = self.function.is_none() && self.category.is_none() && self.reason.is_none();
         fits.then(|| RunFilter {
             statuses: self.statuses.clone(),
             agent: self.agent.clone(),
@@ -219,6 +223,7 @@ impl Wanted {
                 .as_ref()
                 .is_none_or(|name| *name == row.function)
             && (self.category.is_none() || self.category == row.error_category)
+            && (self.reason.is_none() || self.reason.as_deref() == row.status_reason.as_deref())
             && self
                 .since
                 .is_none_or(|at| row.ended_at.unwrap_or(Timestamp::NEVER) >= at)
