@@ -277,9 +277,23 @@ mod tests {
     const S: i64 = 1_000_000;
 
     fn event(seconds: i64, instance: &str, kind: EventKind) -> EventRow {
-        let mut row = EventRow::line(kind, Timestamp(seconds * S));
-        row.instance = Some(InstanceId::trusted(instance));
-        row
+        EventRow {
+            seq: 0,
+            at: Timestamp(seconds * S),
+            kind,
+            execution: None,
+            run: None,
+            agent: None,
+            function: None,
+            instance: Some(InstanceId::trusted(instance)),
+            node: None,
+            worker: None,
+            attempt: None,
+            status: None,
+            reason: None,
+            category: None,
+            text: None,
+        }
     }
 
     fn at(seconds: i64) -> Timestamp {
