@@ -49,7 +49,7 @@ export default function Page({ agent: id }: { agent: string }) {
       <Link to="/agents" className="text-text-2">Agents</Link><span aria-hidden className="text-text-3">/</span>
       <h1><Plain text={id} /></h1>
       {read && <StateMark state={read.agent.state} evidence={read.agent.evidence ?? undefined} />}
-      {read?.agent.evidence && <span className="text-text-2"><Plain text={read.agent.evidence} /></span>}
+      {read?.agent.evidence && <span className="hidden text-text-2 sm:inline"><Plain text={read.agent.evidence} /></span>}
       {read && error && <AsOf at={dataUpdatedAt} />}
     </>
   );

@@ -33,6 +33,16 @@ export function LogsTab({ id, open }: { id: string; open: boolean }) {
     if (follow) box.current?.toEnd();
   }, [rows, follow]);
 
+  /** The line after or before the chosen one; the first or last in sight of none. */
+  const choose = (step: number) => {
+    const lines = rows.flatMap((row, index) => (row.is === "line" ? [{ line: row.line, index }] : []));
+    const now = lines.findIndex(({ line }) => line.seq === chosen?.seq);
+    const next = lines[now < 0 ? (step > 0 ? 0 : lines.length - 1) : Math.max(0, Math.min(lines.length - 1, now + step))];
+    if (!next) return;
+    setChosen(next.line);
+    box.current?.show(next.index);
+  };
+
   if (logs.error && logs.rows.length === 0) return <ErrorPanel error={logs.error} what="logs" retry={logs.retry} />;
   if (logs.loading && logs.rows.length === 0) return <Skeleton rows={6} what="logs" />;
   return (
@@ -62,6 +72,12 @@ export function LogsTab({ id, open }: { id: string; open: boolean }) {
       ) : (
         <Window label="Log lines" rows={rows.length} handle={box} height={20} className="min-h-40 flex-1 py-1 font-mono text-xs"
           onScroll={() => setFollow(open && (box.current?.atEnd() ?? false))}
+          onKeyDown={(event) => {
+            const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+            if (step === undefined) return;
+            event.preventDefault();
+            choose(step);
+          }}
           row={(index) => <Line row={rows[index] as LogRow} chosen={chosen} choose={setChosen} />} />
       )}
       {chosen && <Detail line={chosen} close={() => setChosen(undefined)} />}

@@ -1,6 +1,6 @@
 // One execution by its id: goes to its run with the step selected; shows the panel alone when the
 // address says so, or when its run is not there.
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { useGet } from "@/api/queries";
 import { Skeleton } from "@/parts/says";
 import { Id } from "@/parts/values";
@@ -21,7 +21,10 @@ export default function Page({ id }: { id: string }) {
     const query = new URLSearchParams({ step: id, ...(tab ? { tab } : {}) });
     navigate(`${path("runs", run)}?${query}`, { replace: true });
   }, [run, found.isSuccess, alone, id, tab]);
-  const shown = alone !== "" || error !== null || found.isError;
+  // Once shown alone it stays so: asking again after a failure is the panel's, in its place.
+  const [failed, setFailed] = useState(false);
+  if (!failed && (error !== null || found.isError)) setFailed(true);
+  const shown = alone !== "" || failed;
   return (
     <>
       <PageHead crumbs={<><Link to="/runs" className="text-text-2">Runs</Link><span aria-hidden className="text-text-3">/</span><h1>Execution <Id id={id} /></h1></>} />
