@@ -7,6 +7,7 @@ class Socket {
   readyState = 1;
   sent: string[] = [];
   onmessage?: (event: { data: string }) => void;
+  onopen?: () => void;
   onclose?: (event: { code: number; reason: string }) => void;
   send(frame: string) {
     this.sent.push(frame);
@@ -25,7 +26,7 @@ class Socket {
 
 const settled = () => new Promise((done) => setTimeout(done, 0));
 
-function world(ticket: () => Promise<string> = () => Promise.resolve("ws://plane")) {
+function world(ticket: () => Promise<string> = () => Promise.resolve("ws://plane"), refusal?: { code: string; message: string }) {
   const painted: string[] = [];
   const sockets: Socket[] = [];
   const timers: { run: () => void; ms: number }[] = [];
@@ -36,6 +37,7 @@ function world(ticket: () => Promise<string> = () => Promise.resolve("ws://plane
   };
   const session = openSession(screen, {
     ticket,
+    refusal: () => Promise.resolve(refusal),
     open: () => {
       const socket = new Socket();
       sockets.push(socket);
@@ -84,6 +86,7 @@ describe("a viewer's session", () => {
     await settled();
     sockets[0]?.say(ready);
     sockets[0]?.say({ type: "terminal.driver", driving: true, driver: "owner", viewers: 1 });
+    sockets[0]?.onopen?.();
     sockets[0]?.break();
     expect(session.state().phase).toEqual({ is: "lost", at: 500 });
     expect(session.state().seats.driving).toBe(false);
@@ -116,11 +119,33 @@ describe("a viewer's session", () => {
     expect(sockets).toHaveLength(2);
   });
 
+  it("says why a socket was refused for good, and does not try again", async () => {
+    const { session, painted, sockets, timers } = world(undefined, { code: "agent_exited", message: "it has ended: exited with 7" });
+    await settled();
+    sockets[0]?.break();
+    await settled();
+    expect(session.state().phase).toMatchObject({ is: "closed", message: "it has ended: exited with 7" });
+    expect(painted).toEqual(["— closed: it has ended: exited with 7"]);
+    expect(timers).toEqual([]);
+  });
+
   it("asks for a key instead of trying for ever", async () => {
     const { session, timers } = world(() => Promise.reject(new Problem("unauthenticated", "this needs a key", 401)));
     await settled();
     expect(session.state().phase).toMatchObject({ is: "refused" });
     expect(timers).toEqual([]);
+  });
+
+  it("keeps a refusal while the same one drives, and forgets it when somebody else does", async () => {
+    const { session, sockets } = world();
+    await settled();
+    sockets[0]?.say(ready);
+    sockets[0]?.say({ type: "terminal.driver", driving: false, driver: "ci-2", viewers: 2 });
+    sockets[0]?.say({ type: "terminal.error", code: "driven_by_another", message: "ci-2 drives" });
+    sockets[0]?.say({ type: "terminal.driver", driving: false, driver: "ci-2", viewers: 2, why: "owner asks" });
+    expect(session.state().error?.code).toBe("driven_by_another");
+    sockets[0]?.say({ type: "terminal.driver", driving: false, driver: null, viewers: 2 });
+    expect(session.state().error).toBeUndefined();
   });
 
   it("counts what was dropped on the way", async () => {

@@ -41,6 +41,8 @@ export type Wires = {
   /** A one-use address for the socket. */
   ticket(): Promise<string>;
   open(address: string): WebSocket;
+  /** Why a socket was refused, when that is for good: the worker has ended, or has no place yet. */
+  refusal(): Promise<{ code: string; message: string } | undefined>;
   later(run: () => void, ms: number): () => void;
   now(): number;
 };
@@ -86,7 +88,12 @@ export function openSession(screen: Screen, wires: Wires) {
         set({ unconfirmed: Math.max(0, state.unconfirmed - news.bytes) });
         return;
       case "driver":
-        set({ seats: { driving: news.driving, driver: news.driver, viewers: news.viewers, why: news.why }, error: undefined, ...(news.driving ? {} : { unconfirmed: 0 }) });
+        set({
+          seats: { driving: news.driving, driver: news.driver, viewers: news.viewers, why: news.why },
+          // That somebody asked is told to all, whoever asked included: their refusal still stands.
+          error: news.driver === state.seats.driver ? state.error : undefined,
+          ...(news.driving ? {} : { unconfirmed: 0 }),
+        });
         return;
       case "error":
         set({ error: { code: news.code, message: news.message } });
@@ -124,6 +131,14 @@ export function openSession(screen: Screen, wires: Wires) {
     cancel = wires.later(() => void connect(), wait);
   }
 
+  /** A browser does not tell why a socket was refused; the plane does, when it is asked. */
+  async function refused(): Promise<void> {
+    const why = await wires.refusal().catch(() => undefined);
+    if (ended) return;
+    if (why) over(why.code, why.message);
+    else lost();
+  }
+
   async function connect(): Promise<void> {
     cancel?.();
     if (ended) return;
@@ -143,14 +158,18 @@ export function openSession(screen: Screen, wires: Wires) {
     const opened = wires.open(address);
     socket = opened;
     const mine = () => socket === opened;
+    let accepted = false;
+    opened.onopen = () => {
+      accepted = true;
+    };
     opened.onmessage = ({ data }) => {
       if (mine() && typeof data === "string") heard(data);
     };
     opened.onclose = (event) => {
       if (!mine()) return;
-      // A worker that has ended refuses the socket; asking again says why.
       if (event.code === 1008) over("unauthenticated", event.reason || "the key of this session is no longer taken");
-      else lost();
+      else if (accepted) lost();
+      else void refused();
     };
   }
 

@@ -1,7 +1,8 @@
 // A worker's terminal: watched by default, driven when somebody takes the keyboard. Who watches
 // and who drives is always in sight, and the way out is always the same key.
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
-import { addressOf, send } from "@/api/client";
+import { addressOf, get, send } from "@/api/client";
+import { endOf } from "@/fleet/exit";
 import { AskKey } from "@/login/ask";
 import { bytes as sizeOf, count } from "@/look/format";
 import { ErrorPanel } from "@/parts/says";
@@ -21,6 +22,14 @@ async function ticketFor(worker: string): Promise<string> {
   const address = new URL(url, window.location.href);
   address.protocol = window.location.protocol === "https:" ? "wss:" : "ws:";
   return address.href;
+}
+
+/** Why there is no terminal, when there will be none. */
+async function refusalOf(worker: string): Promise<{ code: string; message: string } | undefined> {
+  const row = await get("/api/v1/fleet/workers/{worker}", { path: { worker } });
+  if (row.ended_at !== null) return { code: "agent_exited", message: `it has ended: ${endOf(row)}` };
+  if (row.state === "queued") return { code: "queued", message: row.evidence };
+  return undefined;
 }
 
 export default function Terminal({ worker, name }: Props) {
@@ -48,6 +57,7 @@ export default function Terminal({ worker, name }: Props) {
     session = openSession(view.screen, {
       ticket: () => ticketFor(worker),
       open: (address) => new WebSocket(address),
+      refusal: () => refusalOf(worker),
       later: (run, ms) => {
         const timer = setTimeout(run, ms);
         return () => clearTimeout(timer);
