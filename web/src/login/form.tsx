@@ -1,13 +1,13 @@
 // The field for a key or a one-use code. Says no more than that it was not taken.
 import { type ReactNode, useId, useState } from "react";
 import { Problem } from "@/api/problem";
-import { type Session, saidOfRefusal, signIn } from "./session";
+import { type SignedIn, saidOfRefusal, signIn } from "./session";
 
 /** Codes look like `XXXX-XXXX-XXXX`, as `muster keys code` prints them. */
 const CODE = /^[0-9A-Za-z]{4}-?[0-9A-Za-z]{4}-?[0-9A-Za-z]{4}$/;
 
 /** What looks like a code is tried as one, and then as a key: a key may look like anything. */
-async function tried(given: string): Promise<Session> {
+async function tried(given: string): Promise<SignedIn> {
   if (!CODE.test(given)) return signIn({ key: given });
   try {
     return await signIn({ code: given });
@@ -17,7 +17,7 @@ async function tried(given: string): Promise<Session> {
   }
 }
 
-export function KeyForm({ signedIn, verb = "Sign in", children }: { signedIn(session: Session): void; verb?: string; children?: ReactNode }) {
+export function KeyForm({ signedIn, verb = "Sign in", children }: { signedIn(session: SignedIn): void; verb?: string; children?: ReactNode }) {
   const id = useId();
   const [text, setText] = useState("");
   const [state, setState] = useState<{ sending?: boolean; says?: string }>({});

@@ -3,23 +3,26 @@
 import { send } from "@/api/client";
 import { Problem } from "@/api/problem";
 import { queries } from "@/api/queries";
-import type { Session } from "@/api/session";
+import type { components } from "muster-openapi";
 
-export { type Session, useSession } from "@/api/session";
+export { useSession } from "@/api/session";
+
+/** A browser is signed in. */
+export type SignedIn = components["schemas"]["SessionStarted"];
 
 const ROUTE = "/api/v1/session";
 
 /** Signs in with a key or a one-use code. Everything that was refused is asked for again. */
-export async function signIn(given: { key: string } | { code: string }): Promise<Session> {
+export async function signIn(given: { key: string } | { code: string }): Promise<SignedIn> {
   const answer = await send(ROUTE, {
     method: "POST",
     headers: { accept: "application/json", "content-type": "application/json" },
     body: JSON.stringify(given),
   });
-  const session = (await answer.json()) as Session;
+  const session = (await answer.json()) as SignedIn;
   // Everything that was refused, or read as somebody else, is asked for again.
   await queries.invalidateQueries();
-  return { ...session, signed_in: true };
+  return session;
 }
 
 /** Ends the session. */

@@ -1,4 +1,5 @@
 // The audit log: who did what to what, newest first, filtered and paged by the plane.
+import type { components } from "muster-openapi";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { addressOf, send } from "@/api/client";
 import type { Problem } from "@/api/problem";
@@ -7,21 +8,24 @@ import { FilterBar, type Filter } from "@/parts/filters";
 import { Plain } from "@/parts/plain";
 import { ErrorPanel, Skeleton } from "@/parts/says";
 import { Age, Id } from "@/parts/values";
+import { TimeRange, useRange } from "@/parts/range";
 import { useSearch } from "@/router";
 
-// local type: until the document has it.
-type AuditPage = { lines: { n?: number; at: string; principal: string; action: string; object: string; detail: string }[]; next_cursor?: string | null };
+type AuditPage = components["schemas"]["AuditPage"];
 
 const FILTERS: Filter[] = [
   { key: "action", kind: "text", name: "action", inline: true, hint: "key, node.drained …", suggestions: ["key", "enrolment", "node", "worker", "hold", "execution", "approval", "webhook", "session"] },
   { key: "actor", kind: "text", name: "by", inline: true, hint: "who" },
   { key: "object", kind: "text", name: "on", inline: true, hint: "an id" },
-  { key: "since", kind: "choice", name: "since", options: [{ value: "1h" }, { value: "24h" }, { value: "7d" }, { value: "30d" }] },
 ];
 
 export default function Audit() {
   const search = useSearch();
-  const query = Object.fromEntries(FILTERS.map(({ key }) => [key, search.get(key) ?? undefined]));
+  const range = useRange("all");
+  const query = {
+    action: search.get("action") ?? undefined, actor: search.get("actor") ?? undefined, object: search.get("object") ?? undefined,
+    since: range.since, until: range.until,
+  };
   const pages = useInfiniteQuery<AuditPage, Problem, { pages: AuditPage[] }, readonly unknown[], string>({
     queryKey: ["/api/v1/audit", "pages", query],
     queryFn: async ({ pageParam, signal }) => {
@@ -36,13 +40,13 @@ export default function Audit() {
   if (pages.error?.needsKey) return <AskKey what="Reading the audit log" scope="admin" signedIn={() => void pages.refetch()} />;
   return (
     <div className="flex flex-col gap-2">
-      <FilterBar filters={FILTERS} />
+      <FilterBar filters={FILTERS}><TimeRange fallback="all" /></FilterBar>
       {pages.isPending && <Skeleton what="the audit log" />}
       {pages.error && lines.length === 0 && <ErrorPanel error={pages.error} what="the audit log" retry={() => void pages.refetch()} />}
       {pages.data && lines.length === 0 && <p className="text-text-2">Nothing was done that matches.</p>}
       <ol>
         {lines.map((line) => (
-          <li key={line.n ?? `${line.at} ${line.action} ${line.object}`} className="grid gap-x-3 border-t border-border py-1 sm:grid-cols-[90px_120px_170px_minmax(0,1fr)]">
+          <li key={line.n} className="grid gap-x-3 border-t border-border py-1 sm:grid-cols-[90px_120px_170px_minmax(0,1fr)]">
             <span className="text-text-3"><Age at={line.at} /></span>
             <span className="truncate" title={line.principal}>{line.principal}</span>
             <code>{line.action}</code>

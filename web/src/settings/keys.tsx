@@ -2,7 +2,7 @@
 // the answer that made it and nowhere else.
 import type { components } from "muster-openapi";
 import { useState } from "react";
-import { act, addressOf, send } from "@/api/client";
+import { act } from "@/api/client";
 import { queries, useGet } from "@/api/queries";
 import { shortId } from "@/look/format";
 import { AskKey } from "@/login/ask";
@@ -16,19 +16,14 @@ import { Age, Unknown } from "@/parts/values";
 import { NewKey } from "./new-key";
 import { Secret } from "./secret";
 
-// local type: what is open with a key, until the document has it.
-type KeyShown = components["schemas"]["KeyShown"] & {
-  last_used_by?: string; open_links?: number; sessions?: number; is_own?: boolean; is_configured?: boolean;
-};
-type Consequence = { text: string };
+type KeyShown = components["schemas"]["KeyShown"];
 
 const refresh = () => void queries.invalidateQueries({ predicate: ({ queryKey }) => /\/(keys|session)$/.test(String(queryKey[0])) });
 
-async function would(route: "revoke" | "rotate", id: string): Promise<Consequence> {
-  const answer = await send(addressOf(`/api/v1/keys/{id}/${route}`, { path: { id }, query: { dry_run: true } }), {
-    method: "POST", headers: { accept: "application/json", "content-type": "application/json" }, body: "{}",
-  });
-  return (await answer.json()) as Consequence;
+/** What it would end, in the plane's sentence. */
+async function would(route: "/api/v1/keys/{id}/revoke" | "/api/v1/keys/{id}/rotate", id: string): Promise<string> {
+  const answer = await act("post", route, { path: { id }, query: { dry_run: true }, body: {} });
+  return "dry_run" in answer ? answer.text : "the plane did not say what it would end";
 }
 
 export default function Keys() {
@@ -39,7 +34,7 @@ export default function Keys() {
   if (keys.error?.needsKey) return <AskKey what="Seeing and changing keys" scope="admin" signedIn={() => void keys.refetch()} />;
   if (keys.error && !keys.data) return <ErrorPanel error={keys.error} what="keys" retry={() => void keys.refetch()} />;
   if (!keys.data) return <Skeleton what="keys" />;
-  const list = keys.data.keys as KeyShown[];
+  const list = keys.data.keys;
   const people = list.filter((key) => key.state === "active" && !key.scopes.some((scope) => /^(node|worker):/.test(scope)));
   return (
     <div className="flex flex-col gap-4">
@@ -81,23 +76,24 @@ function Row({ shown: key, made }: { shown: KeyShown; made(secret: { text: strin
       </th>
       <td className="sm:pr-3" title={key.scopes.join(" ")}>{brief(key.scopes.join(" "))}</td>
       <td className="whitespace-nowrap sm:pr-3"><Age at={key.last_used_at} reason="never used" />{!key.last_used_at && <span className="text-text-3"> never</span>}</td>
-      <td className="sm:pr-3">{key.last_used_by ? <Plain text={key.last_used_by} /> : key.principal}{(key.sessions ?? 0) > 0 && <span className="text-text-2"> · {key.sessions} signed in</span>}{(key.open_links ?? 0) > 0 && <span className="text-text-2"> · {key.open_links} open</span>}</td>
+      <td className="sm:pr-3">{key.last_used_by ? <Plain text={key.last_used_by} /> : key.principal}{key.sessions > 0 && <span className="text-text-2"> · {key.sessions} signed in</span>}{key.open_links > 0 && <span className="text-text-2"> · {key.open_links} open</span>}</td>
       <td className="whitespace-nowrap sm:pr-3"><Age at={key.created_at} />{key.expires_at && <span className="text-text-2">, ends <Age at={key.expires_at} /></span>}</td>
       <td className="sm:text-right">
         <span className="inline-flex flex-wrap gap-2">
           <ActButton compact act={{
             verb: "Rotate", kind: "ask", scope: "admin", object: key.prefix, disabled: barred, command: `muster keys rotate ${key.id}`,
-            consequence: async () => (await would("rotate", key.id)).text,
+            consequence: () => would("/api/v1/keys/{id}/rotate", key.id),
             run: async (idempotency) => {
               const answer = await act("post", "/api/v1/keys/{id}/rotate", { path: { id: key.id }, body: {}, key: idempotency });
-              made({ text: (answer as { key: string }).key, what: `The key that takes the place of ${key.prefix}` });
+              if ("dry_run" in answer) return "nothing was changed";
+              made({ text: answer.key, what: `The key that takes the place of ${key.prefix}` });
               refresh();
               return "rotated: the new one is shown above";
             },
           }} />
           <ActButton compact act={{
             verb: "Revoke", kind: "wide", danger: true, scope: "admin", confirm: key.prefix, object: key.prefix, disabled: barred, command: `muster keys revoke ${key.id}`,
-            consequence: async () => (await would("revoke", key.id)).text,
+            consequence: () => would("/api/v1/keys/{id}/revoke", key.id),
             run: async (idempotency) => {
               await act("post", "/api/v1/keys/{id}/revoke", { path: { id: key.id }, key: idempotency });
               refresh();
