@@ -190,7 +190,7 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
   return (
     <div className={`list relative flex min-h-0 flex-col ${props.fill ? "fills" : ""}`}>
       {(ending || (props.fresh && props.fresh.count > 0)) && (
-        <div className="list-over">
+        <div className="list-over" data-card={card || undefined}>
           {ending}
           {props.fresh && props.fresh.count > 0 && (
             <button type="button" className="button new-bar" onClick={props.fresh.show}>

@@ -1,6 +1,6 @@
 // The frame around every page: rail, banners, head, the live indicator, the layers that keys open.
 // Knows no page's content.
-import { Suspense, lazy, useEffect, useRef, useState } from "react";
+import { type ComponentType, Suspense, useEffect, useRef, useState } from "react";
 import { useLocal } from "@/api/local";
 import { queries } from "@/api/queries";
 import { useSession } from "@/api/session";
@@ -20,23 +20,32 @@ import { PAGES } from "./pages";
 import { PLACES } from "./places";
 import { Rail } from "./rail";
 
-const LAYERS = {
-  search: lazy(() => import("./search")),
-  palette: lazy(() => import("./palette")),
-  acts: lazy(() => import("./palette")),
-  keys: lazy(() => import("./overlay")),
+type Layer = "search" | "palette" | "acts" | "keys";
+type LayerView = ComponentType<{ close(): void; only?: "acts" }>;
+const LAYERS: Record<Layer, () => Promise<{ default: LayerView }>> = {
+  search: () => import("./search"), palette: () => import("./palette"), acts: () => import("./palette"), keys: () => import("./overlay"),
 };
-type Layer = keyof typeof LAYERS;
-
-/** The layers are loaded once the page has settled: a key then opens them at once. */
-const loadLayers = () => void Promise.all([import("./search"), import("./palette"), import("./overlay")]);
+/** Loaded once the page has settled, and kept: a key then opens them in the same frame. */
+const loaded = new Map<Layer, LayerView>();
+const loadLayers = () => {
+  for (const [layer, load] of Object.entries(LAYERS) as [Layer, () => Promise<{ default: LayerView }>][]) {
+    void load().then((view) => loaded.set(layer, view.default), () => {});
+  }
+};
 const SETTLED_MS = 600;
 
 keepFresh(queries);
 
 export function Shell() {
   const path = usePath();
-  const [layer, setLayer] = useState<Layer>();
+  const [layer, show] = useState<Layer>();
+  const setLayer = (next: Layer | undefined) => {
+    if (next === undefined || loaded.has(next)) show(next);
+    else void LAYERS[next]().then((view) => {
+      loaded.set(next, view.default);
+      show(next);
+    });
+  };
   const [settled, setSettled] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => {
@@ -66,7 +75,7 @@ export function Shell() {
   ]);
 
   const found = PAGES.map(([pattern, Page]) => ({ Page, values: match(pattern, path) })).find((each) => each.values);
-  const Open = layer && LAYERS[layer];
+  const Open = layer && loaded.get(layer);
   const page = (
     <Panel key={path} what="this page">
       <Suspense fallback={<Skeleton what="the page" />}>
@@ -99,11 +108,7 @@ export function Shell() {
           {page}
         </main>
       </div>
-      {Open && (
-        <Suspense fallback={null}>
-          <Open close={() => setLayer(undefined)} only={layer === "acts" ? "acts" : undefined} />
-        </Suspense>
-      )}
+      {Open && <Open close={() => setLayer(undefined)} only={layer === "acts" ? "acts" : undefined} />}
       <Toasts />
       <Spoken />
     </div>

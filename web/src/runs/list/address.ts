@@ -2,8 +2,8 @@
 // any page is a link to the list that shows exactly what was counted. Pure.
 
 /** Keys of a list's address that the plane filters by, and what they are called there. */
-export const KEYS = { state: "state", agent: "agent", fn: "function", category: "category", reason: "reason", label: "label", origin: "origin", q: "q" } as const;
-const BACK: Record<string, string> = { ...Object.fromEntries(Object.entries(KEYS).map(([own, theirs]) => [theirs, own])), status: "state" };
+export const KEYS = { state: "status", agent: "agent", fn: "function", category: "category", reason: "reason", label: "label", origin: "origin", q: "q" } as const;
+const BACK: Record<string, string> = { ...Object.fromEntries(Object.entries(KEYS).map(([own, theirs]) => [theirs, own])), state: "state" };
 
 /** The address of the list of executions (or runs) for a query that the plane gave. */
 export function listLink(query: string, what: "executions" | "runs" = "executions"): string {
