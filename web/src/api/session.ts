@@ -1,35 +1,21 @@
 // Who the reader is to the plane, and what their key may do. Unknown until the plane has said it;
 // unknown bars nothing, because only the plane refuses.
 import { useQuery } from "@tanstack/react-query";
-import { Problem } from "./problem";
-import { send } from "./client";
+import type { components } from "muster-openapi";
+import { get } from "./client";
+import type { Problem } from "./problem";
 
-export type Session = {
-  signed_in: boolean;
-  /** `session`, `key`, `loopback`, `nobody`. */
-  by: string;
-  principal: string | null;
-  scopes: string[];
-  loopback: boolean;
-  needs: { scope: string; what: string }[];
-};
+export type Session = components["schemas"]["SessionShown"];
 
 export const SESSION_KEY = ["/api/v1/session"] as const;
 
 export function useSession(enabled = true): Session | undefined {
-  return useQuery<Session | null, Problem>({
+  return useQuery<Session, Problem>({
     queryKey: SESSION_KEY,
-    queryFn: async ({ signal }) => {
-      try {
-        return (await (await send("/api/v1/session", { signal })).json()) as Session;
-      } catch (error) {
-        if (Problem.of(error).notFound) return null;
-        throw error;
-      }
-    },
+    queryFn: ({ signal }) => get("/api/v1/session", { signal }),
     staleTime: 60_000,
     enabled,
-  }).data ?? undefined;
+  }).data;
 }
 
 /** Whether a set of scopes covers one: `admin` and `owner` cover all, `agent` covers `agent:ID`. */

@@ -131,6 +131,7 @@ export function useAct(act: Act) {
 export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
   const { state, open, go, keep, undo } = useAct(act);
   const barred = useBarred(act);
+  const missing = useMissing(act.scope);
   const button = useRef<HTMLButtonElement>(null);
   const [width, setWidth] = useState<number>();
   const begin = () => {
@@ -172,6 +173,7 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
           {act.hint && !compact && <KeyHint k={act.hint} />}
         </button>
       )}
+      {missing !== undefined && !compact && !settled && <Link className="ml-2 text-xs text-accent hover:underline" to={toLogin()} title={missing}>needs {act.scope}</Link>}
       {state.is === "failed" && act.kind === "undo" && (
         <span role="alert" className="ml-2 inline-flex items-center gap-2 text-fail"><Refused problem={state.problem} />
           {state.problem.offline && <button type="button" className="text-accent hover:underline" onClick={go}>Retry</button>}
@@ -192,13 +194,16 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
   );
 }
 
+/** The sign-in page, and back. */
+const toLogin = () => `/login?next=${encodeURIComponent(currentPath() + location.search)}`;
+
 /** Why the plane refused, and where to get the key that it wants. */
 function Refused({ problem }: { problem: Problem }) {
   return (
     <span>
       <code>{problem.category}</code> {problem.message}
       {problem.detail.hint && <span className="text-text-2"> {problem.detail.hint}</span>}
-      {problem.needsKey && <> <Link className="text-accent underline" to={`/login?next=${encodeURIComponent(currentPath() + location.search)}`}>Sign in</Link></>}
+      {problem.needsKey && <> <Link className="text-accent underline" to={toLogin()}>Sign in</Link></>}
     </span>
   );
 }

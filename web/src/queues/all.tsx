@@ -1,8 +1,10 @@
 // The queues of all agents: the one that waits longest first, then fixed until `n`.
 import type { components } from "muster-openapi";
+import { unhold } from "@/agents/acts";
 import { useGet } from "@/api/queries";
 import { useLive } from "@/live/stream";
 import { count } from "@/look/format";
+import { ActButton } from "@/parts/act";
 import { FilterBar, Toggle } from "@/parts/filters";
 import { Plain } from "@/parts/plain";
 import { EmptyState } from "@/parts/says";
@@ -29,10 +31,11 @@ export function AllQueues() {
   const found = all.filter((line) => (!q || line.agent.includes(q)) && (only !== "waiting" || waits(line) > 0 || line.held));
   const { rows, fresh } = useOrder(found, (line) => line.agent, byNeed);
   const waiting = all.reduce((sum, line) => sum + line.queued, 0);
+  const everything = useGet("/api/v1/hold", {}, { staleTime: 30_000 }).data;
   useTitle("Queues");
   return (
     <>
-      <PageHead crumbs={<><h1>Queues</h1>{query.data && <span className="text-text-2">{waiting === 0 ? "nothing waits" : `${count(waiting)} wait`} in {count(all.length)}</span>}</>} />
+      <PageHead acts={everything?.held && <ActButton act={unhold({ id: "everything", hold: { everything: true, reason: everything.reason } })} />} crumbs={<><h1>Queues</h1>{query.data && <span className="text-text-2">{waiting === 0 ? "nothing waits" : `${count(waiting)} wait`} in {count(all.length)}</span>}</>} />
       <FilterBar filters={[{ key: "q", name: "agent", kind: "text", inline: true }]} focusKey="f" matching={{ shown: found.length, of: all.length }}>
         <Toggle on={only === "waiting"} set={(on) => setOnly(on ? "waiting" : null)}>only what waits</Toggle>
       </FilterBar>

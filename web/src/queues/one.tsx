@@ -1,9 +1,11 @@
 // One queue: what holds it, and its entries in the order in which they start.
 import type { components } from "muster-openapi";
 import { useState } from "react";
+import { agentActs } from "@/agents/acts";
 import { useGet } from "@/api/queries";
 import { useLive } from "@/live/stream";
 import { count } from "@/look/format";
+import { ActButton } from "@/parts/act";
 import { Toggle } from "@/parts/filters";
 import { Plain } from "@/parts/plain";
 import { EmptyState, ErrorPanel, Skeleton } from "@/parts/says";
@@ -29,6 +31,9 @@ export function OneQueue({ agent }: { agent: string }) {
   const [why, setWhy] = useQuery("why");
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   useTitle(`queue of ${agent}`);
+  // The acts are the agent's own: hold, lift the hold, change the cap.
+  const owner = useGet("/api/v1/nodes/{agent}", { path: { agent } }, { staleTime: 30_000 });
+  const acts = owner.data ? agentActs(owner.data).filter((act) => ["hold", "unhold", "cap"].includes(act.name)) : [];
   const { data } = query;
   const crumbs = (
     <>
@@ -44,7 +49,7 @@ export function OneQueue({ agent }: { agent: string }) {
   const toWhy = (entry: Entry) => `${path("executions", entry.execution_id)}?tab=why`;
   return (
     <>
-      <PageHead crumbs={crumbs} />
+      <PageHead crumbs={crumbs} acts={acts.map((act) => <ActButton key={act.name} act={act} />)} />
       <dl className="facts">
         {facts.map(([name, Cell]) => <div key={name}><dt>{name}</dt><dd><Cell line={data} /></dd></div>)}
       </dl>
