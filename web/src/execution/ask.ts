@@ -1,6 +1,7 @@
 // Asks the plane to act on something, or what it would do: one request, its answer as JSON. What
 // it changed is read again wherever it is shown.
 import { addressOf, send } from "@/api/client";
+import { Problem } from "@/api/problem";
 import { queries } from "@/api/queries";
 
 export type Wish = {
@@ -28,9 +29,15 @@ export async function ask<T>(template: string, wish: Wish): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** Asks what an act would do; nothing changes. */
-export const wouldDo = <T>(template: string, wish: Wish): Promise<T> =>
-  ask<T>(template, { ...wish, query: { ...wish.query, dry_run: true } });
+/** Asks what an act would do; nothing changes. A plane that does not say so may have done it. */
+export async function wouldDo<T>(template: string, wish: Wish): Promise<T> {
+  const said = await ask<T & { dry_run?: boolean }>(template, { ...wish, query: { ...wish.query, dry_run: true } });
+  if (said.dry_run !== true) {
+    touched(...Object.values(wish.path));
+    throw new Problem("not_supported", "the plane did not say what this would do; look whether it did it at once", 501);
+  }
+  return said;
+}
 
 /** What is cached about any of these ids is asked again. */
 export function touched(...ids: (string | undefined)[]): void {
