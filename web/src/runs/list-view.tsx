@@ -14,7 +14,7 @@ import { p50 } from "./time-view";
 
 type Shared = { phone: boolean; /** When the run began. */ from: number };
 const COLUMNS = "minmax(200px, 3fr) 116px minmax(0, 3fr) 104px 84px 48px";
-const PHONE_COLUMNS = "minmax(0, 1fr) 72px";
+const PHONE_COLUMNS = "minmax(0, 1fr) 96px";
 
 export function ListView({ phone, ...props }: GridModel & { label: string; height: number; phone: boolean }) {
   const from = props.forest.steps[0]?.created ?? 0;

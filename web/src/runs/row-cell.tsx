@@ -30,10 +30,10 @@ export function Tally({ counts, words }: { counts: ReadonlyMap<string, number>; 
   );
 }
 
-/** `agent.function`: the agent is quieter. */
+/** `agent.function`: the agent is quieter, and where room is short it is the first to be cut. */
 export function FunctionName({ name }: { name: string }) {
   const dot = name.indexOf(".");
-  return <><span className="text-text-3">{plain(name.slice(0, dot + 1))}</span>{plain(name.slice(dot + 1))}</>;
+  return <span className="function-name"><span className="text-text-3">{plain(name.slice(0, dot + 1))}</span><span>{plain(name.slice(dot + 1))}</span></span>;
 }
 
 export function Marks({ step }: { step: Step }) {

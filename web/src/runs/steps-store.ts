@@ -74,8 +74,9 @@ export class StepsStore {
         const tooMany = answer.total > STEPS_MAX;
         forest = patched(forest, answer).forest;
         after = tooMany ? undefined : answer.next;
-        // A reload keeps what is drawn until all of it is there again.
-        if (!after || !this.snapshot.complete) this.tell(answer, forest, { complete: !after, tooMany });
+        // The first window is drawn at once, then all of them: what lies between costs more than it
+        // shows. A reload keeps what is drawn until all of it is there again.
+        if (!after || forest.steps.length <= WINDOW && !this.snapshot.complete) this.tell(answer, forest, { complete: !after, tooMany });
       } while (after);
     } catch (error) {
       this.failed(error);

@@ -78,7 +78,7 @@ export function TimeView(props: Props) {
     <StepGrid
       {...props}
       boxRef={(element) => { box.current = element; }}
-      template="minmax(180px, 34%) minmax(0, 1fr)"
+      template="minmax(200px, 34%) minmax(0, 1fr)"
       headHeight={HEAD}
       head={
         <>
