@@ -1,71 +1,73 @@
 // What can be done to nodes and workers, and what the plane says it would come to. One function
 // for each act, so that pages know no routes.
-import { addressOf, send } from "@/api/client";
+import type { components } from "muster-openapi";
+import { act } from "@/api/client";
 import { Problem } from "@/api/problem";
-import type { NodeConsequence, NodeWhole, PlacementPlan, ReleaseConsequence, Worker } from "./shapes";
+import type { NodeConsequence, PlacementPlan, ReleaseConsequence } from "./shapes";
 
-/** A plane that ignores `dry_run` would act: nothing is asked of it until it is known to preview. */
-const PREVIEWS = false;
-
-async function call<T>(method: string, route: string, ask: { path?: object; query?: object; body?: unknown; key?: string }): Promise<T> {
-  if (ask.query && !PREVIEWS) throw new Problem("not_supported", "this plane cannot say what it would come to", 501);
-  const answer = await send(addressOf(route, ask), {
-    method,
-    headers: {
-      accept: "application/json",
-      "content-type": "application/json",
-      ...(ask.key ? { "idempotency-key": ask.key } : {}),
-    },
-    body: JSON.stringify(ask.body ?? {}),
-  });
-  return (await answer.json()) as T;
-}
-
+type Schemas = components["schemas"];
 export type NodeVerb = "drain" | "cordon" | "activate" | "retire" | "lost" | "unpin";
+type Previewed = Exclude<NodeVerb, "unpin">;
+
+/** An answer to a look that is no consequence: the plane did something else than it was asked. */
+const unclear = () => new Problem("internal_error", "the plane did not say what it would come to", 200);
+const isLook = <T extends object>(answer: T): answer is Extract<T, { dry_run: boolean }> => "dry_run" in answer;
 
 /** Does it to a node. */
 export const actOnNode = (node: string, verb: NodeVerb, key: string) =>
-  call<NodeWhole>("POST", `/api/v1/fleet/nodes/{node}/${verb}`, { path: { node }, key });
+  act("post", `/api/v1/fleet/nodes/{node}/${verb}`, { path: { node }, body: {}, key });
 
 /** What it would come to. */
-export const wouldOnNode = (node: string, verb: NodeVerb) =>
-  call<NodeConsequence>("POST", `/api/v1/fleet/nodes/{node}/${verb}`, { path: { node }, query: { dry_run: true } });
+export async function wouldOnNode(node: string, verb: Previewed): Promise<NodeConsequence> {
+  const answer = await act("post", `/api/v1/fleet/nodes/{node}/${verb}`, { path: { node }, query: { dry_run: true }, body: {} });
+  if (!isLook(answer)) throw unclear();
+  return answer;
+}
 
 export const pinNode = (node: string, state: string, key: string) =>
-  call<NodeWhole>("POST", "/api/v1/fleet/nodes/{node}/pin", { path: { node }, body: { state }, key });
+  act("post", "/api/v1/fleet/nodes/{node}/pin", { path: { node }, body: { state }, key });
 
-export const deleteNode = (node: string, key: string) =>
-  call<{ deleted: string }>("DELETE", "/api/v1/fleet/nodes/{node}", { path: { node }, key });
+export const deleteNode = (node: string, key: string) => act("delete", "/api/v1/fleet/nodes/{node}", { path: { node }, key });
 
-export const wouldDelete = (node: string) =>
-  call<NodeConsequence>("DELETE", "/api/v1/fleet/nodes/{node}", { path: { node }, query: { dry_run: true } });
+export async function wouldDelete(node: string): Promise<NodeConsequence> {
+  const answer = await act("delete", "/api/v1/fleet/nodes/{node}", { path: { node }, query: { dry_run: true } });
+  if (!isLook(answer)) throw unclear();
+  return answer;
+}
 
-export const releaseWorker = (worker: string, key: string) =>
-  call<{ ended: boolean; worker: Worker }>("POST", "/api/v1/fleet/workers/{worker}/release", { path: { worker }, key });
+/** Ends a worker; answers whether it has ended already. */
+export async function releaseWorker(worker: string, key: string): Promise<boolean> {
+  const answer = await act("post", "/api/v1/fleet/workers/{worker}/release", { path: { worker }, body: {}, key });
+  return "ended" in answer && answer.ended;
+}
 
-export const wouldRelease = (worker: string) =>
-  call<ReleaseConsequence>("POST", "/api/v1/fleet/workers/{worker}/release", { path: { worker }, query: { dry_run: true } });
+export async function wouldRelease(worker: string): Promise<ReleaseConsequence> {
+  const answer = await act("post", "/api/v1/fleet/workers/{worker}/release", { path: { worker }, query: { dry_run: true }, body: {} });
+  if (!isLook(answer)) throw unclear();
+  return answer;
+}
 
-export type Wanted = {
-  command: string;
-  args: string[];
-  cwd?: string;
-  env?: Record<string, string>;
-  io?: string;
+/** A placement as the form makes it: only what was chosen. */
+export type Wanted = Pick<Schemas["Placement"], "command"> & { args: string[] } & Partial<Omit<Schemas["Placement"], "command" | "args" | "restart" | "queue">> & {
   restart?: string | { mode: string; max: number };
-  node?: string;
-  target_labels?: string[];
-  labels?: string[];
-  name?: string;
   queue?: string;
 };
+export type Placed = Schemas["PlacementMade"];
 
-export type Placed = { worker: Worker; repeated: boolean; started?: boolean };
+// The document says of `restart` and `queue` only that they are something.
+const bodyOf = (wanted: Wanted) => wanted as unknown as Schemas["Placement"];
 
-export const place = (body: Wanted, key: string) => call<Placed>("POST", "/api/v1/fleet/workers", { body, key });
+export async function place(wanted: Wanted, key: string): Promise<Placed> {
+  const answer = await act("post", "/api/v1/fleet/workers", { body: bodyOf(wanted), key });
+  if (isLook(answer)) throw unclear();
+  return answer;
+}
 
 /** Where it would be placed, and why not elsewhere. */
-export const wouldPlace = (body: Wanted) =>
-  call<PlacementPlan>("POST", "/api/v1/fleet/workers", { body, query: { dry_run: true } });
+export async function wouldPlace(wanted: Wanted): Promise<PlacementPlan> {
+  const answer = await act("post", "/api/v1/fleet/workers", { query: { dry_run: true }, body: bodyOf(wanted) });
+  if (!isLook(answer)) throw unclear();
+  return answer;
+}
 
-export const endDoubt = (key: string) => call<{ ended: boolean }>("POST", "/api/v1/fleet/doubt/end", { key });
+export const endDoubt = (key: string) => act("post", "/api/v1/fleet/doubt/end", { key });

@@ -1,33 +1,18 @@
 // The fleet's past day: how many nodes were in which state, bucket by bucket, as the plane summed it.
-import { useQuery } from "@tanstack/react-query";
-import { addressOf, send } from "@/api/client";
-import { Problem } from "@/api/problem";
+import { useState } from "react";
+import { useGet } from "@/api/queries";
 import { planeNow } from "@/live/clock";
 import { colourOf, lookOf } from "@/look/words";
+import { ErrorPanel } from "@/parts/says";
 import { Time } from "@/parts/values";
 import { statesOf } from "./map";
 
-// A local type until the document has it.
-type FleetPast = { buckets: { from: string; to: string; states: Record<string, number> | null; plane_down: boolean }[] };
-
 const DAY_MS = 86_400_000;
-const ROUTE = "/api/v1/fleet/history";
 
 export function FleetStrip() {
-  const past = useQuery<FleetPast | null, Problem>({
-    queryKey: [ROUTE],
-    queryFn: async ({ signal }) => {
-      const from = new Date(planeNow() - DAY_MS).toISOString();
-      try {
-        const answer = await send(addressOf(ROUTE, { query: { from, buckets: 96 } }), { headers: { accept: "application/json" }, signal });
-        return (await answer.json()) as FleetPast;
-      } catch (error) {
-        if (Problem.of(error).notFound || Problem.of(error).status === 501) return null;
-        throw error;
-      }
-    },
-    staleTime: 60_000,
-  });
+  const [from] = useState(() => new Date(planeNow() - DAY_MS).toISOString());
+  const past = useGet("/api/v1/fleet/history", { query: { from, buckets: 96 } }, { refetchInterval: 60_000, staleTime: 60_000 });
+  if (past.error && !past.data) return <ErrorPanel error={past.error} what="the history" retry={() => void past.refetch()} />;
   const buckets = past.data?.buckets;
   const first = buckets?.[0];
   if (!buckets || !first) return null;
@@ -38,7 +23,7 @@ export function FleetStrip() {
       <div aria-hidden className="flex items-stretch gap-px" style={{ height: 32 }}>
         {buckets.map((bucket) => {
           const states = bucket.plane_down || !bucket.states ? null : statesOf(bucket.states);
-          const said = states?.map(([word, n]) => `${n} ${word}`).join(", ") ?? (bucket.plane_down ? "the plane was down" : "not known");
+          const said = states?.map(([word, n]) => `${n} ${word}`).join(", ") ?? (bucket.plane_down ? "the plane was down" : (bucket.states_unknown ?? "not known"));
           return (
             <span key={bucket.from} title={`${said} · ${bucket.from}`} className={`flex min-w-[2px] flex-1 flex-col ${states ? "" : "hatched border border-border"}`}>
               {states?.map(([word, n]) => {

@@ -20,7 +20,7 @@ export function History({ of, id }: { of: "nodes" | "workers"; id: string }) {
     queryKey: [route, id],
     queryFn: async ({ pageParam, signal }) => {
       const first = pageParam === 0 && of === "nodes" ? { buckets: 96, from: new Date(planeNow() - DAY_MS).toISOString() } : {};
-      const query = { limit: 25, before: pageParam || undefined, ...(withBuckets ? first : {}) };
+      const query = { limit: 25, before: pageParam || undefined, ...first };
       const answer = await send(addressOf(route, { path: { id }, query }), { headers: { accept: "application/json" }, signal });
       return (await answer.json()) as Page;
     },
@@ -51,6 +51,3 @@ export function History({ of, id }: { of: "nodes" | "workers"; id: string }) {
     </section>
   );
 }
-
-/** Whether the plane gives the strip with the history. */
-const withBuckets = false;

@@ -32,7 +32,7 @@ export function NodeActs({ node }: { node: NodeWhole }) {
       return "taken back";
     },
   });
-  const wide = (verb: string, to: NodeVerb, said: string, disabled?: string): Act => ({
+  const wide = (verb: string, to: "lost" | "retire", said: string, disabled?: string): Act => ({
     verb, kind: "wide", scope: "operate", danger: true, confirm: name, disabled, command: `muster nodes ${to} ${name}`,
     consequence: async () => <NodeWould would={await wouldOnNode(id, to)} />,
     run: async (key) => {

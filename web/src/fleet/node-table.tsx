@@ -25,16 +25,16 @@ const NARROW = window.matchMedia("(max-width: 639px)");
 
 export type NodeFilter = { state?: string; label?: string; q?: string };
 
-export function useNodePages(filter: NodeFilter, limit: number, enabled = true) {
+export function useNodePages(filter: NodeFilter, limit: number, sort: "need" | "name", enabled = true) {
   return usePages<NodePage>(
     "/api/v1/fleet/nodes",
-    { state: filter.state || undefined, label: filter.label || undefined, q: filter.q || undefined, limit },
+    { state: filter.state || undefined, label: filter.label || undefined, q: filter.q || undefined, sort, limit },
     { refetchInterval: EVIDENCE_MS, enabled },
   );
 }
 
 export function NodeTable({ filter, clear }: { filter: NodeFilter; clear(): void }) {
-  const pages = useNodePages(filter, 100);
+  const pages = useNodePages(filter, 100, "need");
   const rows = pages.data?.pages.flatMap((page) => page.nodes) ?? [];
   const first = pages.data?.pages[0];
   if (pages.isPending) return <Skeleton what="nodes" />;

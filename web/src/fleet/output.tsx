@@ -10,7 +10,7 @@ import { Age } from "@/parts/values";
 import { endOf, lastLines } from "./exit";
 import type { Worker } from "./shapes";
 
-// A local type until the document has it.
+// The document has its text form alone.
 type Said = { source: string; text: string | null; at: string | null };
 
 const ROUTE = "/api/v1/fleet/workers/{worker}/output";

@@ -10,7 +10,7 @@ import { DriftLines, Waiting } from "./drift";
 import { FleetStrip } from "./fleet-strip";
 import { densityOf } from "./map";
 import { type NodeFilter, NodeTable, useNodePages } from "./node-table";
-import type { Drift, Fleet, Placements } from "./shapes";
+import type { Fleet } from "./shapes";
 import { Spawn } from "./spawn";
 import { Legend } from "./squares";
 import { Doubt, Summary } from "./summary";
@@ -31,10 +31,8 @@ export default function FleetPage() {
   useStale(["fleet"], ROUTES, aboutFleet);
   const fleet = useGet("/api/v1/fleet", {}, { refetchInterval: EVIDENCE_MS });
   const drift = useGet("/api/v1/fleet/drift");
-  const placements = useGet("/api/v1/fleet/placements" as "/api/v1/fleet/drift");
-  const said = fleet.data as Fleet | undefined;
-  const differences = (drift.data as { drift: Drift[] } | undefined)?.drift;
-  const waiting = placements.data as unknown as Placements | undefined;
+  const placements = useGet("/api/v1/fleet/placements", {}, { refetchInterval: EVIDENCE_MS });
+  const said = fleet.data;
   const troubled = said && Object.entries(said.nodes).find(([word, n]) => word !== "online" && n > 0);
   useTitle("Fleet", troubled ? troubled[0] : undefined);
   const clear = () => setQuery({ state: null, label: null, q: null });
@@ -81,9 +79,10 @@ export default function FleetPage() {
             </Panel>
           </section>
         )}
-        {differences && <DriftLines drift={differences} />}
-        {waiting && <Waiting placements={waiting} />}
-        {placements.error && !placements.error.notFound && <ErrorPanel error={placements.error} what="placements that wait" retry={() => void placements.refetch()} />}
+        {drift.data && <DriftLines drift={drift.data.drift} />}
+        {drift.error && !drift.data && <ErrorPanel error={drift.error} what="drift" retry={() => void drift.refetch()} />}
+        {placements.data && <Waiting placements={placements.data} />}
+        {placements.error && !placements.data && <ErrorPanel error={placements.error} what="placements that wait" retry={() => void placements.refetch()} />}
         {said && total > 0 && <Panel what="the history"><FleetStrip /></Panel>}
       </div>
     </>
@@ -99,9 +98,9 @@ function Chip({ text, clear }: { text: string; clear(): void }) {
 function NodeMap({ filter, fleet, total, clear }: { filter: NodeFilter; fleet: Fleet; total: number; clear(): void }) {
   const matching = filter.state ? (fleet.nodes[filter.state] ?? 0) : total;
   const wide = densityOf(filter.label || filter.q ? Math.min(matching, MAP_MAX) : matching) === "bars";
-  const pages = useNodePages(filter, MAP_MAX, !wide);
+  const pages = useNodePages(filter, MAP_MAX, "name", !wide);
   if (wide) {
-    return fleet.labels ? <LabelBars labels={fleet.labels} /> : <NodeTable filter={filter} clear={clear} />;
+    return filter.state ? <NodeTable filter={filter} clear={clear} /> : <LabelBars labels={fleet.labels} />;
   }
   const nodes = pages.data?.pages.flatMap((page) => page.nodes) ?? [];
   if (pages.isPending) return <Skeleton rows={3} what="nodes" />;

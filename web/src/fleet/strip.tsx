@@ -30,7 +30,7 @@ export function Strip({ buckets, label }: { buckets: StateBucket[]; label: strin
         {buckets.map((bucket) => {
           const known = !bucket.plane_down && bucket.state !== null;
           const colour = known ? lookOf(bucket.state).colour : "neutral";
-          const word = bucket.plane_down ? "the plane was down: not theirs" : (bucket.state ?? "not known");
+          const word = bucket.plane_down ? "the plane was down: not theirs" : (bucket.state ?? bucket.state_unknown ?? "not known");
           const hollow = !known || bucket.state === "unreachable";
           return (
             <span key={bucket.from} title={`${word} · ${bucket.from}`} className={`min-w-[2px] flex-1 rounded-[1px] ${hollow ? "hatched border border-border" : ""}`}

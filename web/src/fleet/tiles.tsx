@@ -100,9 +100,9 @@ export function LabelBars({ labels }: { labels: LabelSum[] }) {
 function LabelRow({ label, most }: { label: LabelSum; most: number }) {
   const used = label.used;
   const parts = [
-    { kind: "running" as const, count: used ?? 0 },
-    { kind: "free" as const, count: used === null || label.capacity === null ? 0 : Math.max(0, label.capacity - used) },
-    { kind: "unknown" as const, count: label.unknown ?? 0 },
+    { kind: "running" as const, count: used },
+    { kind: "free" as const, count: label.capacity === null ? 0 : Math.max(0, label.capacity - used) },
+    { kind: "unknown" as const, count: label.unknown },
   ];
   const query = new URLSearchParams({ label: label.label, view: "table" });
   return (
@@ -118,8 +118,8 @@ function LabelRow({ label, most }: { label: LabelSum; most: number }) {
       </td>
       <td className="pr-3"><span className="block" style={{ width: `${Math.max(6, (label.nodes / most) * 100)}%` }}><RoomBar parts={parts} /></span></td>
       <td className="text-text-2">
-        {used === null || label.capacity === null ? <span title="no node with it is online">?</span> : `${count(used)}/${count(label.capacity)}`}
-        {(label.unknown ?? 0) > 0 && `, ${count(label.unknown)} ?`}
+        {label.capacity === null ? <span title={label.capacity_unknown}>{count(used)} of ?</span> : `${count(used)}/${count(label.capacity)}`}
+        {label.unknown > 0 && `, ${count(label.unknown)} ?`}
       </td>
     </tr>
   );

@@ -14,7 +14,7 @@ export function WorkerActs({ worker }: { worker: Worker }) {
       disabled: over ?? (worker.release ? "its end is under way" : undefined),
       consequence: async () => <ReleaseWould would={await wouldRelease(worker.id)} />,
       run: async (key) => {
-        const { ended } = await releaseWorker(worker.id, key);
+        const ended = await releaseWorker(worker.id, key);
         await queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith("/api/v1/fleet") });
         return ended ? "it has ended" : "its end is under way: its machine is told when it is back";
       },

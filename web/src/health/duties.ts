@@ -2,10 +2,7 @@
 // late is the plane's word.
 import type { components } from "muster-openapi";
 
-export type Duty = components["schemas"]["DutyShown"] & {
-  // local type: how long it took, until the document has it.
-  took_ms?: number | null;
-};
+export type Duty = components["schemas"]["DutyShown"];
 
 const need = (duty: Duty) => (duty.late ? 0 : duty.failed ? 1 : 2);
 

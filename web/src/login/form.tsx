@@ -12,7 +12,7 @@ async function tried(given: string): Promise<SignedIn> {
   try {
     return await signIn({ code: given });
   } catch (error) {
-    if (!Problem.of(error).needsKey) throw error;
+    if (Problem.of(error).status !== 401) throw error;
     return await signIn({ key: given });
   }
 }

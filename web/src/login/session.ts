@@ -2,8 +2,9 @@
 // sent once, by POST, and kept nowhere here: the session is a cookie that no script can read.
 import { send } from "@/api/client";
 import { Problem } from "@/api/problem";
-import { queries } from "@/api/queries";
 import type { components } from "muster-openapi";
+import { queries } from "@/api/queries";
+import { reconnectNow } from "@/live/stream";
 
 export { useSession } from "@/api/session";
 
@@ -21,6 +22,7 @@ export async function signIn(given: { key: string } | { code: string }): Promise
   });
   const session = (await answer.json()) as SignedIn;
   // Everything that was refused, or read as somebody else, is asked for again.
+  reconnectNow();
   await queries.invalidateQueries();
   return session;
 }
@@ -28,13 +30,12 @@ export async function signIn(given: { key: string } | { code: string }): Promise
 /** Ends the session. */
 export async function signOut(): Promise<void> {
   await send(ROUTE, { method: "DELETE", headers: { "content-type": "application/json" } });
-  queries.clear();
-  await queries.invalidateQueries();
+  await queries.resetQueries();
 }
 
 /** What a failed sign-in says: never which part was wrong. */
 export function saidOfRefusal(error: unknown): string {
   const problem = Problem.of(error);
-  if (problem.needsKey) return "That key is not known or was revoked.";
+  if (problem.status === 401) return "That key is not known or was revoked.";
   return problem.message;
 }
