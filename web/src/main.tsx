@@ -1,16 +1,13 @@
-// Where the dashboard starts: display settings before the first paint, the nonce for libraries
-// that must write styles, then the shell.
+// Where the dashboard starts: display settings before the first paint, then the shell.
 import "./look/tokens.css";
 import "./look/base.css";
 import { QueryClientProvider } from "@tanstack/react-query";
-import { setNonce } from "get-nonce";
 import { createRoot } from "react-dom/client";
 import { queries } from "./api/queries";
 import { applyDisplay } from "./look/display";
 import { Shell } from "./shell/shell";
 
 applyDisplay();
-setNonce(document.querySelector<HTMLMetaElement>("meta[name=csp-nonce]")?.content ?? "");
 
 const root = document.getElementById("root");
 if (root) {

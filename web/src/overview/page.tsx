@@ -1,6 +1,6 @@
 // Does anything need me? In this order: who needs a person, what is held up, does work end as fast
 // as it starts, what fails, are agents and nodes there. All of it is one answer of the plane.
-import { useLocal } from "@/api/local";
+import { useGet } from "@/api/queries";
 import type { Overview } from "@/api/shapes";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Skeleton } from "@/parts/says";
 import { Age, msOf } from "@/parts/values";
@@ -8,7 +8,7 @@ import { PageHead, useTitle } from "@/shell/crumbs";
 import { Failed, Flow, HeldUp, Needs, There } from "./sections";
 
 export default function OverviewPage() {
-  const { data, error, isPending, dataUpdatedAt, refetch } = useLocal<Overview>("/api/v1/overview", {}, { staleTime: 60_000 });
+  const { data, error, isPending, dataUpdatedAt, refetch } = useGet("/api/v1/overview", {}, { staleTime: 60_000 });
   const many = data?.needs_total ?? 0;
   useTitle(many > 0 ? `${many} need you` : "Overview");
   const head = (

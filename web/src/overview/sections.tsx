@@ -9,7 +9,7 @@ import { Bars, Sparkline } from "@/parts/charts";
 import { Plain } from "@/parts/plain";
 import { Glyph, StateMark } from "@/parts/state-mark";
 import { Age, Num, Unknown, msOf } from "@/parts/values";
-import { Link } from "@/router";
+import { Link, below } from "@/router";
 import { listLink } from "@/runs/list/address";
 import { Decide } from "./decide";
 
@@ -50,7 +50,7 @@ function NeedLine({ need }: { need: Need }) {
   return (
     <li className="need">
       <StateMark state={need.state} compact evidence={need.text} />
-      <Link to={need.path} className="need-text"><Plain text={need.text} /></Link>
+      <Link to={below(need.path)} className="need-text"><Plain text={need.text} /></Link>
       <span className="need-when">
         {need.since && <Age at={need.since} />}
         {left !== null && <>{need.since && ", "}<Left until={left} /></>}
@@ -135,7 +135,7 @@ export function Failed({ failed }: { failed: Overview["failed"] }) {
 const WORST = ["down", "lost", "unreachable", "unreachable_callback", "unknown", "suspect", "flapping", "degraded", "restarting", "connecting", "draining", "online", "active"];
 const worst = (a: string, b: string) => (WORST.indexOf(a) + 1 || 99) - (WORST.indexOf(b) + 1 || 99);
 
-function States({ name, to, counts, none }: { name: string; to: string; counts: { total: number; states: Record<string, number> }; none: string }) {
+function States({ name, to, counts, none }: { name: string; to: string; counts: { total: number; states: { [state: string]: number } }; none: string }) {
   return (
     <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
       <Link to={to} className="font-semibold">{name} {count(counts.total)}</Link>
@@ -157,8 +157,8 @@ export function There({ overview: { agents, nodes, slots, workers } }: { overvie
         {nodes.total > 0 && (
           <span className="flex flex-wrap items-center gap-x-3">
             <span><span className="text-text-2">slots free</span> <Num value={slots.free} reason={slots.free_unknown} /> <span className="text-text-2">of</span> <Num value={slots.reachable} reason={slots.reachable_unknown} /></span>
-            {slots.unknown > 0 && (
-              <span className="hatched px-1"><span className="bg-canvas px-1">{count(slots.unknown)} ?{slots.unknown_since && <> for <Age at={slots.unknown_since} plain /></>}</span></span>
+            {(slots.unknown === null || slots.unknown > 0) && (
+              <span className="hatched px-1"><span className="bg-canvas px-1"><Num value={slots.unknown} reason={slots.unknown_unknown} /> ?{slots.unknown_since && <> for <Age at={slots.unknown_since} plain /></>}</span></span>
             )}
             <Link to="/fleet"><span className="text-text-2">workers</span> {count(running)}{(workers.unknown ?? 0) > 0 && <span className="text-text-2"> and {count(workers.unknown)} unknown</span>}</Link>
           </span>

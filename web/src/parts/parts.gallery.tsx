@@ -1,5 +1,6 @@
 // The small parts: states, values, banners, charts, what a panel says.
 import { Problem } from "@/api/problem";
+import type { Need } from "@/api/shapes";
 import type { Gallery } from "@/gallery/gallery";
 import { planeNow } from "@/live/clock";
 import type { LiveState } from "@/live/stream";
@@ -20,7 +21,7 @@ const ago = (ms: number) => planeNow() - ms;
 const live: [LiveState, number][] = [
   [{ state: "live" }, 1_000], [{ state: "paused", held: 41 }, 2_000], [{ state: "reconnecting", since: 0 }, 14_000], [{ state: "offline", since: Date.UTC(2026, 10, 29, 14, 2, 11) }, 60_000], [{ state: "resynced", why: "gap" }, 500],
 ];
-const need = (kind: string, text: string) => ({ kind, id: kind, state: kind, text, since: new Date(ago(7_200_000)).toISOString(), path: "/queues" });
+const need = (kind: Need["kind"], text: string): Need => ({ kind, id: kind, state: kind, text, since: new Date(ago(7_200_000)).toISOString(), path: "/queues" });
 const series = Array.from({ length: 60 }, (_, n) => (n > 20 && n < 28 ? null : Math.round(30 + 20 * Math.sin(n / 6))));
 const durations = Array.from({ length: 400 }, (_, n) => ({ ms: 20 + ((n * 7919) % 900) ** 1.4, failed: n % 19 === 0 }));
 

@@ -1,7 +1,7 @@
 // The list of runs, or of executions (`v`): what is open and why, what failed last, the run that was
 // just started. The plane filters, sorts and counts; rows stay where they are.
 import { useCallback, useMemo, useState } from "react";
-import { getLocal } from "@/api/local";
+import { get } from "@/api/client";
 import type { PlaneEvent } from "@/live/stream";
 import { count } from "@/look/format";
 import { FilterBar, Toggle } from "@/parts/filters";
@@ -15,11 +15,10 @@ import { askOf } from "./list/address";
 import { Bulk } from "./list/bulk";
 import { columnsOf, secondLine } from "./list/columns";
 import { filtersOf } from "./list/filters";
-import { type ExecutionLine, type Line, OPEN, type RunLine, lineOfExecution, lineOfRun, sumOf } from "./list/line";
+import { type Line, OPEN, lineOfExecution, lineOfRun, sumOf } from "./list/line";
 import { useLiveList } from "./list/use-live-list";
 
 const LIMIT = 100;
-type Answer = { runs?: RunLine[]; executions?: ExecutionLine[]; next_cursor?: string | null; total?: number | null; counts?: Record<string, number> | null };
 
 export default function RunsPage() {
   const address = useSearch();
@@ -29,16 +28,16 @@ export default function RunsPage() {
   const asked = askOf(address, range);
   // A relative range moves on: the list is the same one, and asks with the range of the moment.
   const key = JSON.stringify([what, { ...asked, since: undefined, until: undefined }, range.text]);
-  const route = what === "runs" ? "/api/v1/runs" : "/api/v1/executions";
   const list = useLiveList<Line>({
     key,
     topic: "runs",
     idOf: (line) => line.id,
     about: (event: PlaneEvent) => (what === "runs" ? event.run_id : event.execution_id) ?? undefined,
     read: async (cursor, signal) => {
-      const answer = await getLocal<Answer>(route, { query: { ...asked, limit: LIMIT, cursor }, signal });
-      const rows = answer.runs?.map(lineOfRun) ?? answer.executions?.map(lineOfExecution) ?? [];
-      return { rows, next: answer.next_cursor ?? undefined, total: answer.total, counts: answer.counts };
+      const ask = { query: { ...asked, limit: LIMIT, cursor }, signal };
+      const answer = what === "runs" ? await get("/api/v1/runs", ask) : await get("/api/v1/executions", ask);
+      const rows = "runs" in answer ? answer.runs.map(lineOfRun) : answer.executions.map(lineOfExecution);
+      return { rows, next: answer.next_cursor ?? undefined, total: answer.total, counts: answer.counts as Record<string, number> | undefined };
     },
   });
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());

@@ -6,7 +6,7 @@ import { reconnectNow, useLiveState } from "@/live/stream";
 import { Plain } from "@/parts/plain";
 import { Banner, type BannerTone } from "@/parts/banner";
 import { Age, Time } from "@/parts/values";
-import { Link } from "@/router";
+import { Link, below } from "@/router";
 import { bannersOf } from "./needs";
 
 const TONES: Record<string, BannerTone> = { hold: "neutral", doubt: "wait", disk: "fail" };
@@ -36,7 +36,7 @@ export function Banners({ overview }: { overview: Overview | undefined }) {
 
 export function NeedBanner({ need }: { need: Need }) {
   return (
-    <Banner tone={TONES[need.kind] ?? "wait"} shape={need.kind === "hold" ? "bars" : undefined} act={<Link to={need.path} className="text-accent underline">{NEXT[need.kind] ?? "Show"}</Link>}>
+    <Banner tone={TONES[need.kind] ?? "wait"} shape={need.kind === "hold" ? "bars" : undefined} act={<Link to={below(need.path)} className="text-accent underline">{NEXT[need.kind] ?? "Show"}</Link>}>
       <Plain text={need.text} /> {need.since && <span className="text-text-2"><Age at={need.since} /></span>}
     </Banner>
   );

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Need, Overview } from "@/api/shapes";
 import { bannersOf, countOf } from "./needs";
 
-const need = (kind: string): Need => ({ kind, id: kind, state: "x", text: "", since: null, path: "/" });
+const need = (kind: string): Need => ({ kind: kind as Need["kind"], id: kind, state: "x", text: "", since: null, path: "/" });
 const overview = (kinds: string[], total = kinds.length) => ({ needs: kinds.map(need), needs_total: total }) as Overview;
 
 it("a place counts what it shows, the overview all", () => {

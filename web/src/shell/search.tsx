@@ -1,12 +1,12 @@
 // The search (`/`): any id or its tail, names, functions, labels, and words like `state:failed`.
 // The plane searches; payloads are not searched, and it says so.
 import { useEffect, useState } from "react";
-import { useLocal } from "@/api/local";
-import type { FoundItem, SearchAnswer } from "@/api/shapes";
+import { useGet } from "@/api/queries";
+import type { FoundItem } from "@/api/shapes";
 import { StateMark } from "@/parts/state-mark";
 import { Plain } from "@/parts/plain";
 import { Age, Id } from "@/parts/values";
-import { BASE, navigate } from "@/router";
+import { BASE, below, navigate } from "@/router";
 import { type Pick, type PickGroup, Picker } from "./picker";
 import { recents } from "./recent";
 
@@ -34,7 +34,7 @@ export function useSettled(text: string, ms = WAIT_MS): string {
 /** What the plane finds for a text; the last answer stays until the next is there. */
 export function useFound(text: string) {
   const q = useSettled(text.trim());
-  return useLocal<SearchAnswer>("/api/v1/search", { query: { q, limit: 8 } }, { enabled: q.length > 0, keep: true, staleTime: 5_000 });
+  return useGet("/api/v1/search", { query: { q, limit: 8 } }, { enabled: q.length > 0, keep: true, staleTime: 5_000 });
 }
 
 export function pickOf(kind: string, item: FoundItem): Pick {
@@ -49,7 +49,7 @@ export function pickOf(kind: string, item: FoundItem): Pick {
       </>
     ),
     hint: item.at && <Age at={item.at} />,
-    run: goTo(item.path),
+    run: goTo(below(item.path)),
   };
 }
 

@@ -1,10 +1,8 @@
 // The frame around every page: rail, banners, head, the live indicator, the layers that keys open.
 // Knows no page's content.
 import { type ComponentType, Suspense, useEffect, useRef, useState } from "react";
-import { useLocal } from "@/api/local";
-import { queries } from "@/api/queries";
+import { queries, useGet } from "@/api/queries";
 import { useSession } from "@/api/session";
-import type { Overview } from "@/api/shapes";
 import { keepFresh } from "@/live/cache";
 import { useLive } from "@/live/stream";
 import { EmptyState, Panel, Skeleton } from "@/parts/says";
@@ -56,7 +54,7 @@ export function Shell() {
   }, []);
   const bare = path === "/login";
   useLive(bare ? [] : ["summary"]);
-  const { data: overview } = useLocal<Overview>("/api/v1/overview", {}, { enabled: !bare && (settled || path === "/"), staleTime: 60_000 });
+  const { data: overview } = useGet("/api/v1/overview", {}, { enabled: !bare && (settled || path === "/"), staleTime: 60_000 });
   useSignIn(path, settled);
 
   const before = useRef(path);
