@@ -31,7 +31,9 @@ export const EDGE = 18;
 
 type Props<Shared> = GridModel & {
   label: string;
-  template: string;
+  /** The columns: a CSS value, or a class that says them. */
+  template?: string;
+  columns?: string;
   height: number;
   head: ReactNode;
   headHeight: number;
@@ -107,7 +109,7 @@ export function StepGrid<Shared>(props: Props<Shared>) {
         onKeyDown={onKeyDown} onScroll={view.onScroll} onWheel={follow ? stopFollowing : undefined}
         onFocus={(event) => { if (event.target === box.current && at < 0 && rows.length > 0) setCursor((rows[view.first] as Row).key); }}
       >
-        <div className="steps-head" role="row" style={{ gridTemplateColumns: props.template, height: headHeight, paddingRight: EDGE }}>{props.head}</div>
+        <div className={`steps-head ${props.columns ?? ""}`} role="row" style={{ gridTemplateColumns: props.template, height: headHeight, paddingRight: EDGE }}>{props.head}</div>
         <div role="rowgroup" style={{ position: "relative", height: rows.length * height }}>
           {props.over}
           {rows.slice(view.first, view.last).map((row, offset) => {
@@ -116,7 +118,7 @@ export function StepGrid<Shared>(props: Props<Shared>) {
             return (
               <RowView
                 key={row.key} row={row} step={step} forest={forest} top={rowAt * height} height={height} at={rowAt}
-                place={where[rowAt]?.place ?? 1} of={where[rowAt]?.of ?? 1} template={props.template}
+                place={where[rowAt]?.place ?? 1} of={where[rowAt]?.of ?? 1} template={props.template} columns={props.columns}
                 selected={step !== null && step.index === selected} cursor={row.key === cursor}
                 Cells={props.Cells as ComponentType<CellsProps<unknown>>} shared={props.shared}
                 setCursor={setCursor} open={open} toggle={toggle} now={props.now}
@@ -131,7 +133,7 @@ export function StepGrid<Shared>(props: Props<Shared>) {
 }
 
 type RowProps = {
-  row: Row; step: Step | null; forest: Forest; top: number; height: number; at: number; place: number; of: number; template: string;
+  row: Row; step: Step | null; forest: Forest; top: number; height: number; at: number; place: number; of: number; template?: string; columns?: string;
   selected: boolean; cursor: boolean; Cells: ComponentType<CellsProps<unknown>>; shared: unknown;
   setCursor(key: string): void; open(row: Row): void; toggle(row: Row, open?: boolean): void; now(): number;
 };
@@ -157,7 +159,7 @@ const RowView = memo(function RowView(props: RowProps) {
   state.current = step?.state;
   return (
     <div
-      id={`row-${row.key}`} role="row" className={`step-row${changed ? " changed" : ""}`}
+      id={`row-${row.key}`} role="row" className={`step-row ${props.columns ?? ""}${changed ? " changed" : ""}`}
       aria-level={row.depth + 1} aria-rowindex={props.at + 1} aria-posinset={props.place} aria-setsize={props.of}
       aria-expanded={row.kind === "more" ? undefined : (row.open ?? undefined)} aria-selected={props.selected}
       data-cursor={props.cursor || undefined} data-way={(row.kind === "step" && row.way) || undefined}

@@ -13,7 +13,6 @@ import { lookWord, whyOf } from "./row-words";
 import { p50 } from "./time-view";
 
 type Shared = { phone: boolean; /** When the run began. */ from: number };
-const COLUMNS = "minmax(200px, 3fr) 116px minmax(0, 3fr) 104px 84px 48px";
 const PHONE_COLUMNS = "minmax(0, 1fr) 96px";
 
 export function ListView({ phone, ...props }: GridModel & { label: string; height: number; phone: boolean }) {
@@ -23,18 +22,19 @@ export function ListView({ phone, ...props }: GridModel & { label: string; heigh
     <StepGrid
       {...props}
       phone={phone}
-      template={phone ? PHONE_COLUMNS : COLUMNS}
+      template={phone ? PHONE_COLUMNS : undefined}
+      columns={phone ? undefined : "list-columns"}
       headHeight={28}
       head={phone ? (
         <><div role="columnheader" className="pb-1 pl-7">Step</div><div role="columnheader" className="pb-1 text-right pr-2">Took</div></>
       ) : (
         <>
           <div role="columnheader" className="pb-1 pl-7">Step</div>
-          <div role="columnheader" className="pb-1">State</div>
+          <div role="columnheader" className="wide-only pb-1">State</div>
           <div role="columnheader" className="pb-1">Why</div>
           <div role="columnheader" className="pb-1 pr-2 text-right">Took</div>
-          <div role="columnheader" className="pb-1 pr-2 text-right" title="After the beginning of the run">Began</div>
-          <div role="columnheader" className="pb-1 pr-2 text-right" title="How often it was sent">Sent</div>
+          <div role="columnheader" className="wide-only pb-1 pr-2 text-right" title="After the beginning of the run">Began</div>
+          <div role="columnheader" className="wide-only pb-1 pr-2 text-right" title="How often it was sent">Sent</div>
         </>
       )}
       Cells={ListCells}
@@ -44,7 +44,7 @@ export function ListView({ phone, ...props }: GridModel & { label: string; heigh
 }
 
 function ListCells({ row, step, forest, shared }: CellsProps<Shared>) {
-  if (row.kind === "more") return <div role="gridcell" style={{ gridColumn: "2 / -1" }} />;
+  if (row.kind === "more") return <div role="gridcell" />;
   if (row.kind === "group") return <GroupCells members={row.members} forest={forest} phone={shared.phone} />;
   return step ? <StepCells step={step} phone={shared.phone} from={shared.from} /> : null;
 }
@@ -55,11 +55,11 @@ const StepCells = memo(function StepCells({ step, phone, from }: { step: Step; p
   if (phone) return <div role="gridcell" className="step-cell text-right">{isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>;
   return (
     <>
-      <div role="gridcell" className="step-cell flex items-center"><StateMark state={lookWord(step)} doubtful={has(step, "stoppedKnowing")} /></div>
+      <div role="gridcell" className="wide-only step-cell flex items-center"><StateMark state={lookWord(step)} doubtful={has(step, "stoppedKnowing")} /></div>
       <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why ?? ""}</div>
       <div role="gridcell" className="step-cell text-right">{has(step, "replayed") ? <Unknown reason="reused: it took no time of its own" /> : isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>
-      <div role="gridcell" className="step-cell text-right" title={`${time(step.created, clock, planeNow())} · ${rfc3339(step.created)}`}>+{duration(step.created - from)}</div>
-      <div role="gridcell" className="step-cell text-right">{step.attempts === 0 ? <Unknown reason={has(step, "observed") ? "not dispatched: the agent reported it" : "not sent"} /> : step.attempts}</div>
+      <div role="gridcell" className="wide-only step-cell text-right" title={`${time(step.created, clock, planeNow())} · ${rfc3339(step.created)}`}>+{duration(step.created - from)}</div>
+      <div role="gridcell" className="wide-only step-cell text-right">{step.attempts === 0 ? <Unknown reason={has(step, "observed") ? "not dispatched: the agent reported it" : "not sent"} /> : step.attempts}</div>
     </>
   );
 });
@@ -76,9 +76,9 @@ const GroupCells = memo(function GroupCells({ members, forest, phone }: { member
   if (phone) return <div role="gridcell" className="step-cell text-right">{text}</div>;
   return (
     <>
-      <div role="gridcell" className="step-cell" style={{ gridColumn: "2 / 4" }}><Tally counts={countsOf(forest, members)} words /></div>
-      <div role="gridcell" className="step-cell text-right" style={{ gridColumn: "4 / 5" }}>{text}</div>
-      <div role="gridcell" style={{ gridColumn: "5 / -1" }} />
+      <div role="gridcell" className="step-cell col-span-2"><Tally counts={countsOf(forest, members)} words /></div>
+      <div role="gridcell" className="step-cell text-right">{text}</div>
+      <div role="gridcell" className="wide-only" style={{ gridColumn: "5 / -1" }} />
     </>
   );
 });
