@@ -343,7 +343,7 @@ pub struct Dispatch {
     pub session: Option<Arc<str>>,
     /// `X-Actor-ID`.
     pub actor: Option<Arc<str>>,
-    /// W3C `traceparent`.
+    /// W3C `traceparent`, and behind a blank its `tracestate`.
     pub traceparent: Option<Arc<str>>,
     /// From where its calls may be taken over: the replay headers.
     pub replay: Option<Box<Replay>>,

@@ -295,7 +295,7 @@ pub struct Submission {
     pub session: Option<Arc<str>>,
     /// `X-Actor-ID`.
     pub actor: Option<Arc<str>>,
-    /// W3C `traceparent`.
+    /// W3C `traceparent`, and behind a blank its `tracestate`.
     pub traceparent: Option<Arc<str>>,
     /// What happens to it when its parent ends, when the call says so.
     pub on_parent_end: Option<ParentEnd>,

@@ -140,7 +140,7 @@ pub struct ExecutionRow {
     pub session: Option<Arc<str>>,
     /// `X-Actor-ID`.
     pub actor: Option<Arc<str>>,
-    /// W3C `traceparent` of the caller.
+    /// W3C `traceparent` of the caller, and behind a blank its `tracestate`.
     pub traceparent: Option<Arc<str>>,
     /// Usage the agent reported, as JSON.
     pub usage: Option<Payload>,

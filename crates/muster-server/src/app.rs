@@ -29,6 +29,7 @@ use crate::logs::LogSink;
 use crate::memory::MemoryState;
 use crate::meters::Meters;
 use crate::relay::Registry;
+use crate::telemetry::Telemetry;
 use crate::ui::Site;
 use crate::views::Views;
 use crate::webhooks::Webhooks;
@@ -107,6 +108,8 @@ pub struct AppState {
     pub lives: Lives,
     /// How fast the store grows.
     pub growth: Growth,
+    /// Traces.
+    pub telemetry: Telemetry,
     /// The dashboard.
     pub site: Site,
     /// What is counted.

@@ -42,6 +42,8 @@ pub struct Config {
     pub retention: Retention,
     /// Who may ask.
     pub auth: Auth,
+    /// Where traces are told.
+    pub telemetry: Telemetry,
     /// What kind of plane this is. Not a key: the command that starts the plane says it.
     #[serde(skip)]
     pub origin: PlaneOrigin,
@@ -390,6 +392,34 @@ pub struct Auth {
     pub approval_webhook_secret_file: Option<PathBuf>,
     /// Loopback callers need a key as well.
     pub require_key: bool,
+}
+
+/// `[telemetry]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Telemetry {
+    /// A collector of OTLP over HTTP, like `http://127.0.0.1:4318`; traces are off without one.
+    pub endpoint: Option<String>,
+    /// What is sent to it with each request: `name=value`, and commas between.
+    pub headers: Option<Secret>,
+    /// The share of traces that is told, 0 to 1, where the caller does not say.
+    pub sample: f64,
+    /// What the plane is called in them.
+    pub service_name: String,
+    /// How long one request to the collector may take.
+    pub timeout: Span,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            headers: None,
+            sample: 1.0,
+            service_name: "muster".to_owned(),
+            timeout: Span::seconds(10),
+        }
+    }
 }
 
 /// A value that is never printed.

@@ -33,6 +33,7 @@ mod secret_key;
 mod slow_body;
 mod slow_head;
 mod tail;
+pub mod telemetry;
 pub mod ui;
 pub mod views;
 pub mod webhooks;

@@ -36,6 +36,7 @@ use crate::lives::Lives;
 use crate::relay::Registry;
 use crate::slow_body::{self, Rest, SlowBody};
 use crate::slow_head::{HeadClock, IDLE_MAX, Watched};
+use crate::telemetry::Telemetry;
 use crate::ui::Site;
 use crate::webhooks::Webhooks;
 use crate::world::PlaneWorld;
@@ -120,6 +121,7 @@ impl Plane {
         rules.set_own(address);
         let webhooks = Webhooks::new(&config.webhooks).map_err(StartError::Config)?;
         webhooks.set_own(address);
+        let telemetry = Telemetry::new(&config.telemetry).map_err(StartError::Config)?;
         let config = Arc::new(config);
         let fleet = Arc::new(Fleet::default());
         let clock = Clock::start();
@@ -151,6 +153,7 @@ impl Plane {
             logs: Default::default(),
             webhooks,
             growth: Default::default(),
+            telemetry,
             site,
             approvals: Approvals::new(&config).map_err(StartError::Config)?,
             meters: crate::meters::Meters::new(config.origin.0),
@@ -162,6 +165,7 @@ impl Plane {
         crate::chores::start(&app);
         crate::webhooks::start(&app);
         crate::lives::start(&app);
+        Telemetry::start(&app);
         app.phase.set(LifePhase::Serving);
         let closing = CancellationToken::new();
         let service = crate::api::service(app.clone());
@@ -319,6 +323,7 @@ impl Running {
         if tokio::time::timeout(LEAVE, joined).await.is_err() {
             tracing::error!("the driver did not end in time");
         }
+        app.telemetry.flush(LEAVE).await;
     }
 }
 

@@ -29,6 +29,8 @@ impl World for PlaneWorld {
             match notice {
                 Notice::Execution(view) => {
                     self.app.webhooks.saw(view);
+                    let before = || self.app.views.get(view.row.id.as_str());
+                    self.app.telemetry.saw(before, view);
                     self.app.views.put(view.clone());
                     self.app.followers.changed(&view.row.run);
                 }

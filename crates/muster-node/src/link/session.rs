@@ -380,16 +380,16 @@ impl Session<'_> {
             Some(Asked::Register | Asked::Beat(_)) => Err(End::Refused { code, message }),
             Some(Asked::Goodbye) => Err(End::Stopped),
             Some(Asked::Inventory) => {
-                warn!(%code, %message, "the plane refused the inventory; it is told again");
+                warn!(%code, said = %message, "the plane refused the inventory; it is told again");
                 self.inventory_at = Some(Instant::now() + AGAIN);
                 Ok(())
             }
             Some(asked @ (Asked::Exited | Asked::Worker)) => {
-                warn!(?asked, %id, %code, %message, "the plane refused what it was told");
+                warn!(?asked, %id, %code, said = %message, "the plane refused what it was told");
                 Ok(())
             }
             None => {
-                warn!(%code, %message, "the plane says that something went wrong");
+                warn!(%code, said = %message, "the plane says that something went wrong");
                 Ok(())
             }
         }

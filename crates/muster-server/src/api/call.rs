@@ -90,7 +90,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) session: Option<Named<'a>>,
     /// On whose behalf.
     pub(crate) actor: Option<Named<'a>>,
-    /// A W3C `traceparent`, well formed.
+    /// A W3C `traceparent`, well formed, and behind a blank its `tracestate`.
     pub(crate) traceparent: Option<Arc<str>>,
 }
 
@@ -380,7 +380,8 @@ fn text(given: Option<Named<'_>>) -> Result<Option<Arc<str>>, Problem> {
     Ok(Some(text.into()))
 }
 
-/// A W3C `traceparent`; one that is malformed is ignored, as its specification asks.
+/// A W3C `traceparent`, and behind a blank the `tracestate` that came with it; one that is
+/// malformed is ignored, as its specification asks.
 pub(crate) fn traceparent(headers: &HeaderMap) -> Option<Arc<str>> {
     let text = headers.get("traceparent")?.to_str().ok()?;
     let fine = text.len() == 55
@@ -388,7 +389,12 @@ pub(crate) fn traceparent(headers: &HeaderMap) -> Option<Arc<str>> {
             2 | 35 | 52 => byte == b'-',
             _ => byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase(),
         });
-    fine.then(|| text.into())
+    if !fine {
+        return None;
+    }
+    let state = headers.get_all("tracestate").iter();
+    let state: Vec<&str> = state.filter_map(|value| value.to_str().ok()).collect();
+    Some(crate::telemetry::join(text, Some(state.join(",").as_str())).into())
 }
 
 fn priority(given: Option<&RawValue>) -> Result<Option<u8>, Problem> {

@@ -64,16 +64,21 @@ pub(crate) async fn submit(app: &App, call: Call, held: Held) -> Result<Reply, P
 
 async fn tell(app: &App, mut submission: Submission) -> Result<Reply, Problem> {
     let execution = submission.execution.clone();
-    let lane = submission.lane;
+    let (lane, received) = (submission.lane, submission.received_at);
+    if let (None, Some(parent)) = (&submission.traceparent, &submission.parent) {
+        submission.traceparent = app.telemetry.under(app, &parent.execution);
+    }
     let make = |waiter: Waiter| {
         submission.waiter = waiter;
         Event::Submitted(Box::new(submission))
     };
-    if lane == Lane::Sync {
-        Ok(app.driver.ask_with_place(&execution, make).await?)
+    let reply = if lane == Lane::Sync {
+        app.driver.ask_with_place(&execution, make).await
     } else {
-        Ok(app.driver.ask(make).await?)
-    }
+        app.driver.ask(make).await
+    };
+    app.telemetry.admitted(app, &execution, received);
+    Ok(reply?)
 }
 
 /// The disk is so full that not even what was decided can be written: the engine decides

@@ -21,6 +21,7 @@ use super::answer::{self, Meaning};
 use super::peer::{Body, Peer};
 use super::{Dispatcher, IN_FLIGHT_MAX};
 use crate::bodies::{NotRead, Patience, SMALL};
+use crate::telemetry::Propagation;
 
 const EXECUTION: HeaderName = HeaderName::from_static("x-execution-id");
 const RUN: HeaderName = HeaderName::from_static("x-run-id");
@@ -30,6 +31,7 @@ const PARENT: HeaderName = HeaderName::from_static("x-parent-execution-id");
 const SESSION: HeaderName = HeaderName::from_static("x-session-id");
 const ACTOR: HeaderName = HeaderName::from_static("x-actor-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 const REPLAY_SOURCE: HeaderName = HeaderName::from_static("x-agentfield-replay-source-run-id");
 const REPLAY_BEFORE: HeaderName =
     HeaderName::from_static("x-agentfield-replay-before-execution-id");
@@ -110,7 +112,7 @@ impl Dispatcher {
             Ok(input) => input,
             Err(why) => return Some(not_sent(attempt, &why)),
         };
-        let request = match request(&peer, &dispatch, input) {
+        let request = match request(&peer, &dispatch, input, &self.0.traces) {
             Ok(request) => request,
             Err(why) => return Some(not_sent(attempt, &why)),
         };
@@ -321,7 +323,12 @@ fn not_sent(attempt: AttemptKey, error: &str) -> Event {
     }
 }
 
-fn request(peer: &Peer, dispatch: &Dispatch, input: Bytes) -> Result<Request<Body>, String> {
+fn request(
+    peer: &Peer,
+    dispatch: &Dispatch,
+    input: Bytes,
+    traces: &Propagation,
+) -> Result<Request<Body>, String> {
     let folder = match dispatch.kind {
         FunctionKind::Reasoner => "reasoners",
         FunctionKind::Skill => "skills",
@@ -347,14 +354,16 @@ fn request(peer: &Peer, dispatch: &Dispatch, input: Bytes) -> Result<Request<Bod
     if let Some(parent) = &dispatch.parent {
         headers.insert(PARENT, value(parent.as_str())?);
     }
-    let optional = [
-        (SESSION, &dispatch.session),
-        (ACTOR, &dispatch.actor),
-        (TRACEPARENT, &dispatch.traceparent),
-    ];
+    let optional = [(SESSION, &dispatch.session), (ACTOR, &dispatch.actor)];
     for (name, text) in optional {
         if let Some(text) = text {
             headers.insert(name, value(text)?);
+        }
+    }
+    let (parent, state) = traces.outgoing(dispatch);
+    for (name, value) in [(TRACEPARENT, parent), (TRACESTATE, state)] {
+        if let Some(value) = value {
+            headers.insert(name, value);
         }
     }
     if let Some(replay) = &dispatch.replay {

@@ -63,7 +63,7 @@ impl Connector {
 
     /// The same for what the operator named in the configuration: the lists for agents say
     /// nothing about it.
-    pub(super) fn for_the_operator(&self) -> Self {
+    pub(crate) fn for_the_operator(&self) -> Self {
         Self {
             rules: self.rules.without_lists(),
             ..self.clone()

@@ -27,6 +27,7 @@ use tokio_util::task::TaskTracker;
 use crate::bodies::BodyRoom;
 use crate::config::Config;
 use crate::driver::DriverHandle;
+use crate::telemetry::Propagation;
 use connect::Connector;
 use hyper_util::client::legacy::Client;
 use peer::{Body, Peer};
@@ -49,6 +50,7 @@ struct Inner {
     driver: DriverHandle,
     stores: Stores,
     config: Arc<Config>,
+    traces: Propagation,
     connector: Connector,
     room: BodyRoom,
     peers: DashMap<InstanceKey, Arc<Peer>>,
@@ -82,6 +84,7 @@ impl Dispatcher {
         Self(Arc::new(Inner {
             driver,
             stores,
+            traces: Propagation::of(&config.telemetry),
             config,
             llm: peer::client(connector.for_the_operator()),
             connector,

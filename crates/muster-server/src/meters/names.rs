@@ -83,6 +83,7 @@ metrics! {
     NODE_LINKS_OPENED = "muster_node_links_opened_total" Counter [] "Control sockets of nodes that were opened: a node that opens many has a bad link.";
     LATE_FRAMES = "muster_node_late_frames_total" Counter [] "Frames of superseded links, dropped.";
     HELD = "muster_held" Gauge [] "1 while nothing is dispatched at all.";
+    TRACES = "muster_trace_spans_total" Counter ["end"] "Spans of traces: exported, dropped (the queue was full; counted by execution), failed (not taken by the collector). Absent while traces are off.";
     STORE_BYTES = "muster_store_bytes" Gauge ["kind"] "Size of the store.";
     STORE_FREE = "muster_store_free_bytes" Gauge [] "Room left on the store's disk.";
     DUTY_AGE = "muster_duty_age_seconds" Gauge ["duty"] "Time since a duty last ran.";

@@ -1,6 +1,7 @@
 //! What is read when somebody scrapes: queues and slots, the store, duties, the process.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use muster_engine::effect::{AgentState, Reply};
@@ -28,6 +29,7 @@ pub(crate) async fn lines(app: &App) -> String {
     store_into(&mut text, app).await;
     webhooks_into(&mut text, app, now).await;
     duties_into(&mut text, app, now);
+    traces_into(&mut text, app);
     process_into(&mut text, app);
     text.finish()
 }
@@ -227,6 +229,19 @@ fn duties_into(text: &mut Text, app: &App, now: Timestamp) {
         "duty",
         duties.iter().map(|duty| (duty.name, flag(duty.failed))),
     );
+}
+
+fn traces_into(text: &mut Text, app: &App) {
+    let Some(tally) = app.telemetry.tally() else {
+        return;
+    };
+    let read = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
+    let ends = [
+        ("exported", read(&tally.exported)),
+        ("dropped", read(&tally.dropped)),
+        ("failed", read(&tally.failed)),
+    ];
+    text.family(names::TRACES, "end", ends);
 }
 
 fn process_into(text: &mut Text, app: &App) {

@@ -159,7 +159,7 @@ impl Delivery {
         let target = self.targets.entry(round.target.clone()).or_default();
         target.busy = false;
         if let Some(error) = &round.store {
-            tracing::warn!(target = %round.target, error = %error, "messages for webhooks wait for the store");
+            tracing::warn!(receiver = %round.target, error = %error, "messages for webhooks wait for the store");
             target.rests_until = Some(now + EVERY / 12);
             return;
         }
@@ -195,7 +195,7 @@ impl Delivery {
             match buried {
                 Ok(0) => return,
                 Ok(count) => {
-                    tracing::warn!(target = %target, count, "messages for webhooks are given up");
+                    tracing::warn!(receiver = %target, count, "messages for webhooks are given up");
                     self.app.meters.buried(count);
                 }
                 Err(error) => {

@@ -152,7 +152,7 @@ fn end(app: &App, delivery: &Delivery, sent: Sent, round: &mut Round) -> Settled
     if refused.gone || old {
         app.meters.told(Told::Dead);
         tracing::warn!(
-            execution.id = %delivery.execution, target = %round.target, tries,
+            execution.id = %delivery.execution, receiver = %round.target, tries,
             error = %refused.error, "a message for a webhook is given up"
         );
         return Settled::Dead {

@@ -30,5 +30,6 @@ mod runs;
 mod search;
 mod shutdown;
 mod tags;
+mod traces;
 mod webhooks;
 mod workflow;

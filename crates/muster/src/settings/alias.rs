@@ -1,4 +1,5 @@
-//! Names that upstream's users already have in their deployments, and what each becomes here.
+//! Names that upstream's users already have in their deployments, those that OpenTelemetry's have,
+//! and what each becomes here.
 
 use std::collections::BTreeMap;
 
@@ -103,6 +104,22 @@ const ALIASES: &[(&str, &str, As)] = &[
         "llm_health.half_open_probes",
         As::Text,
     ),
+    (
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "telemetry.endpoint",
+        As::Text,
+    ),
+    (
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "telemetry.endpoint",
+        As::Text,
+    ),
+    (
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "telemetry.headers",
+        As::Secret,
+    ),
+    ("OTEL_SERVICE_NAME", "telemetry.service_name", As::Text),
     (
         "AGENTFIELD_SHUTDOWN_TIMEOUT",
         "server.shutdown_timeout",
