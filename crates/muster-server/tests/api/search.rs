@@ -50,7 +50,7 @@ async fn an_id_is_found_by_its_beginning_its_end_and_its_short_form() {
             assert!(ids(&found, "execution").contains(id), "{q}: {found}");
         }
         let found = find(&plane, &run).await;
-        assert_eq!(ids(&found, "run"), [run.clone()], "{found}");
+        assert_eq!(ids(&found, "run"), [run.as_str()], "{found}");
         let found = find(&plane, &format!("run_…{tail}")).await;
         assert_eq!(
             ids(&found, "execution"),
