@@ -18,7 +18,7 @@ export function AskKey({ what, scope, signedIn }: { what: string; scope?: string
       </p>
       <KeyForm signedIn={() => signedIn?.()}>
         <p className="flex flex-wrap items-center gap-2 text-text-2">
-          The owner’s is in <code>owner.key</code> of the data directory. A code for this browser: <CommandLine command="muster keys code" />
+          <span>The owner’s is in <code>owner.key</code> of the data directory. A code for this browser:</span> <CommandLine command="muster keys code" />
         </p>
       </KeyForm>
     </section>
