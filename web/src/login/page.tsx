@@ -1,6 +1,6 @@
 // Signing in, where a key is needed for all. A code in the fragment is taken out of the address
 // before anything else happens, and used once.
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { navigate, useQuery as useAddress } from "@/router";
 import { CommandLine } from "@/parts/says";
 import { PageHead, useTitle } from "@/shell/crumbs";
@@ -11,29 +11,38 @@ import { saidOfRefusal, signIn, useSession } from "./session";
 /** Takes the code out of the address. */
 function takeCode(): string | undefined {
   const code = codeOf(window.location.hash);
-  if (window.location.hash !== "") {
-    window.history.replaceState(null, "", window.location.pathname + window.location.search);
-  }
+  if (code !== undefined) window.history.replaceState(null, "", window.location.pathname + window.location.search);
   return code;
 }
+
+// Taken when the page is loaded, not when it is drawn: a drawing may be thrown away.
+let waiting = takeCode();
 
 export default function Login() {
   useTitle("Sign in");
   const [wanted] = useAddress("next");
   const to = nextOf(wanted);
   const session = useSession();
-  const [code] = useState(takeCode);
+  const [code, setCode] = useState(waiting);
   const [says, setSays] = useState<string>();
-  const used = useRef(false);
   useEffect(() => {
-    if (!code || used.current) return;
-    used.current = true;
+    const changed = () => setCode((before) => (waiting = takeCode()) ?? before);
+    window.addEventListener("hashchange", changed);
+    return () => window.removeEventListener("hashchange", changed);
+  }, []);
+  useEffect(() => {
+    // Each is tried once, however often this is drawn.
+    if (!code || waiting !== code) return;
+    waiting = undefined;
     signIn({ code }).then(
       () => navigate(to, { replace: true }),
-      (error: unknown) => setSays(`${saidOfRefusal(error)} A code is good once, for ten minutes.`),
+      (error: unknown) => {
+        setSays(`${saidOfRefusal(error)} A code is good once, for ten minutes.`);
+        setCode(undefined);
+      },
     );
   }, [code, to]);
-  if (code && !says) return <p className="p-4 text-text-2" role="status">Signing in with the code of the link…</p>;
+  if (code) return <p className="p-4 text-text-2" role="status">Signing in with the code of the link…</p>;
   return (
     <>
       <PageHead crumbs={<h1>Sign in</h1>} />
