@@ -132,7 +132,7 @@ impl Engine {
         lineage: Lineage,
         out: &mut Effects,
     ) {
-        let cap = self.limits.cap(&submission.agent);
+        let cap = self.cap(&submission.agent);
         let held = self.hold.is_some();
         let Some(agent) = self.agents.get(&submission.agent) else {
             return;

@@ -121,6 +121,8 @@ pub(crate) struct Agent {
     pub(crate) principal: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) held: bool,
+    /// What a person decided: 0 is no cap, `None` what the configuration says.
+    pub(crate) cap: Option<u32>,
     /// Its tags that need an approval.
     pub(crate) tags: AgentTags,
     /// Some of them are not approved: it is not called.
@@ -145,6 +147,7 @@ impl Agent {
             principal,
             created_at,
             held: false,
+            cap: None,
             tags: AgentTags::default(),
             unapproved: false,
             instances: Vec::new(),

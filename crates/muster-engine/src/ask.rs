@@ -87,7 +87,8 @@ impl Engine {
         let over_cap = over_cap.filter(|execution| execution.row.over_cap).count();
         AgentState {
             id: agent.id.clone(),
-            cap: self.limits.cap(&agent.id),
+            cap: self.cap(&agent.id),
+            cap_set: agent.cap.is_some(),
             running: agent.running(),
             over_cap: u32::try_from(over_cap).unwrap_or(u32::MAX),
             queued: agent.queue.stored(),
@@ -283,7 +284,7 @@ impl Engine {
         }
         let position = agent.queue.position(&execution.row.queue, now);
         let at_least = if position.exact { "" } else { "at least " };
-        match self.limits.cap(&agent.id) {
+        match self.cap(&agent.id) {
             Some(cap) if agent.running() >= cap => {
                 why.verdict = format!(
                     "{target} waits for a slot of {}: {} of {cap} are held, {at_least}{} are before it",
@@ -291,8 +292,12 @@ impl Engine {
                     agent.running(),
                     position.ahead
                 );
+                let source = match agent.cap {
+                    Some(_) => "set by an operator",
+                    None => "admission.max_concurrent_per_agent",
+                };
                 why.rule = format!(
-                    "an agent runs at most {cap} at once (admission.max_concurrent_per_agent); order is class {}, turn {}, acceptance {}",
+                    "an agent runs at most {cap} at once ({source}); order is class {}, turn {}, acceptance {}",
                     execution.row.queue.class, execution.row.queue.turn, execution.row.queue.seq
                 );
                 why.changes.push((

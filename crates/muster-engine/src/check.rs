@@ -190,17 +190,8 @@ impl Engine {
                 "{id}: {recount} wait without a slot, counted {}",
                 agent.waiters.len()
             );
-            if let Some(cap) = self.limits.cap(id) {
-                let within = agent
-                    .holders
-                    .iter()
-                    .filter_map(|holder| self.executions.get(holder))
-                    .filter(|e| {
-                        !e.row.over_cap
-                            && e.row.holds.iter().filter(|held| *held == id).count() <= 1
-                    })
-                    .filter(|e| !self.called_by_a_holder(e))
-                    .count();
+            if let Some(cap) = self.cap(id) {
+                let within = self.within_cap(id).len();
                 must!(
                     within <= cap as usize,
                     "{id}: {within} within a cap of {cap}"
@@ -260,7 +251,7 @@ impl Engine {
         Ok(())
     }
 
-    fn called_by_a_holder(&self, execution: &crate::execution::Execution) -> bool {
+    pub(crate) fn called_by_a_holder(&self, execution: &crate::execution::Execution) -> bool {
         let parent = execution
             .row
             .parent

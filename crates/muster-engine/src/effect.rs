@@ -98,6 +98,13 @@ pub enum Write {
         /// Held or not.
         held: bool,
     },
+    /// How many executions an agent runs at once, as a person decided.
+    SetAgentCap {
+        /// Which.
+        agent: AgentId,
+        /// At most so many; 0 is no cap, `None` what the configuration says.
+        cap: Option<u32>,
+    },
     /// A new or changed instance.
     PutInstance(Box<InstanceRow>),
     /// New marks on a run. What is `None` stays as it was.
@@ -413,6 +420,15 @@ pub enum Reply {
         /// Tags that wait for an approval, or were refused.
         pending_tags: Vec<Box<str>>,
     },
+    /// The cap of an agent is another one, or was this already.
+    CapSet {
+        /// What it was; `None` is no cap.
+        was: Option<u32>,
+        /// A person had decided that.
+        was_set: bool,
+        /// What it is.
+        cap: Option<u32>,
+    },
     /// A cancel was taken.
     Cancelled {
         /// Executions that ended by it.
@@ -634,6 +650,8 @@ pub struct AgentState {
     pub id: AgentId,
     /// Its cap, if it has one.
     pub cap: Option<u32>,
+    /// The cap was decided by a person, not by the configuration.
+    pub cap_set: bool,
     /// Slots held.
     pub running: u32,
     /// Of them, those that started over the cap.

@@ -173,6 +173,7 @@ impl Engine {
                 reason,
                 waiter,
             } => self.held(now, agent.as_ref(), reason, waiter, out),
+            Event::CapSet { agent, cap, waiter } => self.cap_set(now, &agent, cap, waiter, out),
             Event::StoreRoom { full } => self.store_full = full,
             Event::Draining => self.drain(now, out),
             Event::DrainEnded => self.end_drain(now, out),

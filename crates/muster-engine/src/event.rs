@@ -232,6 +232,15 @@ pub enum Event {
         /// Who is told.
         waiter: Waiter,
     },
+    /// How many executions an agent runs at once was decided by a person.
+    CapSet {
+        /// Which agent.
+        agent: AgentId,
+        /// At most so many; 0 is no cap, `None` what the configuration says.
+        cap: Option<u32>,
+        /// Who is told.
+        waiter: Waiter,
+    },
     /// The store's disk is below its reserve, or is no longer.
     StoreRoom {
         /// Below the reserve.

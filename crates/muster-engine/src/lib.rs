@@ -14,6 +14,7 @@ mod approvals;
 mod ask;
 mod beats;
 mod cancel;
+mod caps;
 mod check;
 mod circuits;
 mod departures;

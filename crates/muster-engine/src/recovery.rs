@@ -101,6 +101,7 @@ impl Engine {
         for row in snapshot.agents {
             let mut agent = Agent::new(row.id.clone(), row.principal, row.created_at);
             agent.held = row.held;
+            agent.cap = row.cap;
             let need = engine.limits.tags_need_approval;
             agent.unapproved = need && !row.tags.unapproved().is_empty();
             agent.tags = row.tags;

@@ -61,6 +61,7 @@ impl Engine {
                 .get(&id)
                 .map(|agent| agent.tags.clone())
                 .unwrap_or_default(),
+            cap: self.agents.get(&id).and_then(|agent| agent.cap),
         })));
         out.replies.push((
             registration.waiter,

@@ -355,6 +355,9 @@ pub struct AgentRow {
     pub held: bool,
     /// Its tags that need an approval.
     pub tags: AgentTags,
+    /// At most so many executions at once, as a person decided: 0 is no cap, `None` what the
+    /// configuration says.
+    pub cap: Option<u32>,
 }
 
 /// One process of an agent, as facts with their times.

@@ -29,7 +29,7 @@ pub(crate) fn first_windows(engine: &mut Engine, out: &mut Effects) {
 impl Engine {
     /// Starts whoever is next while there is room.
     pub(crate) fn pump(&mut self, now: Timestamp, id: &AgentId, out: &mut Effects) {
-        let cap = self.limits.cap(id);
+        let cap = self.cap(id);
         let limits = self.liveness(id);
         if self.hold.is_some() || self.draining {
             return;
@@ -167,7 +167,7 @@ impl Engine {
 
     /// Whether nobody who holds a slot of an agent can end before one of its queued calls starts.
     fn is_deadlocked(&self, id: &AgentId) -> bool {
-        let (Some(agent), Some(cap)) = (self.agents.get(id), self.limits.cap(id)) else {
+        let (Some(agent), Some(cap)) = (self.agents.get(id), self.cap(id)) else {
             return false;
         };
         // Under a hold nothing starts.

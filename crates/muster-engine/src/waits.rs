@@ -91,7 +91,7 @@ impl Engine {
     /// Whether every slot of an agent is held.
     pub(crate) fn is_full(&self, agent: &muster_wire::AgentId) -> bool {
         let running = self.agents.get(agent).map_or(0, |agent| agent.running());
-        self.limits.cap(agent).is_some_and(|cap| running >= cap)
+        self.cap(agent).is_some_and(|cap| running >= cap)
     }
 
     /// It waits from now on; a paused one will when it is resumed.

@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use muster_engine::Limits;
 use muster_engine::fleet::FleetLimits;
 use muster_engine::limits::{AgentLimits, AtCapacity};
+use muster_wire::api::config::ConfigSource;
 use muster_wire::{AgentId, Origin};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +49,20 @@ pub struct Config {
     /// What kind of plane this is. Not a key: the command that starts the plane says it.
     #[serde(skip)]
     pub origin: PlaneOrigin,
+    /// Where values came from, by key, as whoever read them says; what is not in it nobody set.
+    #[serde(skip)]
+    pub sources: Arc<BTreeMap<String, ValueSource>>,
+}
+
+/// Where one value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueSource {
+    /// What kind of place.
+    pub source: ConfigSource,
+    /// Which file and line, which variable, which flag.
+    pub place: Option<String>,
+    /// What to know of it.
+    pub note: Option<String>,
 }
 
 /// [`Origin`] with the default that a plane has.

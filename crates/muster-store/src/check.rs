@@ -49,6 +49,7 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
             | Write::PutPayload { .. }
             | Write::PutAgent(_)
             | Write::SetAgentHold { .. }
+            | Write::SetAgentCap { .. }
             | Write::PutInstance(_)
             | Write::PutRun(_)
             | Write::ResumeRun(_)

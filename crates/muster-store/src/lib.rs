@@ -18,6 +18,7 @@ pub mod memory;
 pub mod outbox;
 pub mod question;
 pub mod sqlite;
+pub mod usage;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub use question::{
     StoreSizes, StoredAgent, Window, WorkerFilter,
 };
 pub use sqlite::{Durability, Options, SqliteStore};
+pub use usage::{UsageAnswer, UsageBy, UsageKey, UsageQuestion};
 
 /// The format that this build writes, and the newest it reads.
 pub const FORMAT: u32 = sqlite::FORMAT;
@@ -347,6 +349,18 @@ pub trait Store: Outbox + Send + Sync + 'static {
         before: Option<u64>,
         limit: usize,
     ) -> StoreResult<Vec<FleetHistoryRow>>;
+
+    /// Sums of what agents reported as usage.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn usage(&self, question: &UsageQuestion) -> StoreResult<UsageAnswer>;
+
+    /// The same of one run.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn usage_of_run(&self, run: &RunId) -> StoreResult<usage::Sums>;
 
     /// Sizes in bytes by kind, and the room left on the disk.
     ///

@@ -455,6 +455,13 @@ const FORMAT_2: [&str; 3] = [
     include_str!("golden/format-2/logs.sql"),
 ];
 
+/// The third, as its migration makes it of the second, with a report of usage that nobody read.
+const FORMAT_3: [&str; 3] = [
+    include_str!("golden/format-3/decisions.sql"),
+    include_str!("golden/format-3/payloads.sql"),
+    include_str!("golden/format-3/logs.sql"),
+];
+
 fn golden(dir: &Path, files: [&str; 3]) {
     for (file, sql) in ["decisions.db", "payloads.db", "logs.db"].iter().zip(files) {
         let conn = rusqlite::Connection::open(dir.join(file)).unwrap();
@@ -582,6 +589,28 @@ fn a_store_of_the_second_format_opens_with_everything_in_it_and_takes_a_fleet() 
             fleet::put_node(fleet::node("n1")),
             fleet::put_worker(fleet::full_worker("w1", 1)),
         ]);
+    }
+}
+
+#[test]
+fn a_store_of_the_third_format_opens_and_its_usage_is_read_once() {
+    let dir = tempfile::tempdir().unwrap();
+    golden(dir.path(), FORMAT_3);
+    for pass in 0..2 {
+        let store = open(dir.path()).unwrap();
+        assert_eq!(store.about().format, muster_store::FORMAT);
+        let restored = store.restore().unwrap();
+        assert!(restored.set_aside.is_empty(), "{:?}", restored.set_aside);
+        let cap = (pass == 1).then_some(3);
+        assert_eq!(restored.snapshot.agents[0].cap, cap);
+        let sums = store.usage_of_run(&support::run_id("run_gold")).unwrap();
+        assert_eq!((sums.ended, sums.unreported), (1, 0));
+        assert_eq!((sums.total, sums.cost), (Some(15), Some(250_000_000)));
+        let agent = restored.snapshot.agents[0].id.clone();
+        Hand::on(&store).commit(vec![Write::SetAgentCap {
+            agent,
+            cap: Some(3),
+        }]);
     }
 }
 

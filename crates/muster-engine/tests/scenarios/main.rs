@@ -5,6 +5,7 @@ mod admission;
 mod approvals;
 mod callbacks;
 mod cancels;
+mod caps;
 mod circuits;
 mod fleet_agents;
 mod fleet_doubt;

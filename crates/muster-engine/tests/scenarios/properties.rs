@@ -120,6 +120,10 @@ enum Act {
     Unheard {
         of: u16,
     },
+    Cap {
+        agent: u8,
+        cap: Option<u32>,
+    },
     Hold {
         on: bool,
         agent: Option<u8>,
@@ -180,6 +184,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => any::<u16>().prop_map(|of| Act::Told { of }),
         1 => any::<u16>().prop_map(|of| Act::Unheard { of }),
         1 => (any::<bool>(), proptest::option::of(0..3u8)).prop_map(|(on, agent)| Act::Hold { on, agent }),
+        1 => (0..3u8, proptest::option::of(0..4u32)).prop_map(|(agent, cap)| Act::Cap { agent, cap }),
         5 => (0..30_000u32).prop_map(|ms| Act::Pass { ms }),
         1 => (0..5_000u16).prop_map(|ms| Act::Crash { ms }),
         3 => (any::<u16>(), any::<bool>(), 0..3u8, any::<bool>())
@@ -475,6 +480,14 @@ impl Play {
                 if let Some(id) = self.pick(of) {
                     self.world.step(Event::Unheard { execution: id });
                 }
+            }
+            Act::Cap { agent, cap } => {
+                let waiter = world.waiter();
+                world.step(Event::CapSet {
+                    agent: muster_wire::AgentId::trusted(AGENTS[agent as usize]),
+                    cap,
+                    waiter,
+                });
             }
             Act::Hold { on, agent } => {
                 let waiter = world.waiter();

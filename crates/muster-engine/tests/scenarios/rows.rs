@@ -169,6 +169,9 @@ impl Rows {
             Write::SetAgentHold { agent, held } => {
                 self.agents.get_mut(&agent).expect("agent").held = held
             }
+            Write::SetAgentCap { agent, cap } => {
+                self.agents.get_mut(&agent).expect("agent").cap = cap
+            }
             Write::PutInstance(row) => {
                 self.instances
                     .insert((row.agent.clone(), row.id.clone()), *row);

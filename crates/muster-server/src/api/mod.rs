@@ -14,8 +14,10 @@ mod batch_status;
 pub(crate) mod call;
 mod callbacks;
 pub(crate) mod cancel;
+mod caps;
 mod circuits;
 mod conditional;
+mod config;
 pub(crate) mod cursor;
 mod did;
 pub(crate) mod discovery;
@@ -52,6 +54,7 @@ pub(crate) mod submit;
 mod system;
 mod tags;
 mod ui_events;
+pub(crate) mod usage;
 mod webhooks;
 pub(crate) mod why;
 mod workflow;
@@ -102,6 +105,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(quarantine::routes())
         .merge(backup::routes())
         .merge(webhooks::routes())
+        .merge(usage::routes())
+        .merge(caps::routes())
+        .merge(config::routes())
         .merge(openapi::routes())
         .merge(memory::routes())
         .merge(notes::routes())

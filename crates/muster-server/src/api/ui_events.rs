@@ -223,6 +223,7 @@ fn change(row: &EventRow) -> Option<Change<'_>> {
         | EventKind::InstanceRestarting
         | EventKind::InstanceUnreachableCallback
         | EventKind::InstanceGone
+        | EventKind::AgentCapChanged
         | EventKind::HoldChanged
         | EventKind::NodeStateChanged
         | EventKind::NodeWished

@@ -84,6 +84,11 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/openapi.json", Read),
     rule("GET", "/docs", Read),
     rule("GET", "/api/v1/events", Read),
+    rule("GET", "/api/v1/usage", Read),
+    Rule {
+        asks: Some("Scope: admin; no key needed on loopback."),
+        ..rule("GET", "/api/v1/config", Read)
+    },
     rule("GET", "/api/v1/queues", Read),
     rule("GET", "/api/v1/llm-circuits", Read),
     rule("GET", "/api/v1/queues/{agent}", Read),
@@ -170,6 +175,7 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/nodes", Results),
     rule("GET", "/api/v1/nodes/{agent}", Results),
     rule("GET", "/api/v1/nodes/{agent}/history", Read),
+    rule("PUT", "/api/v1/nodes/{agent}/cap", Operate),
     as_agent("POST", "/api/v1/nodes/{agent}/heartbeat", 3),
     as_agent("POST", "/api/v1/nodes/{agent}/shutdown", 3),
     rule("GET", "/api/v1/discovery/capabilities", Results),

@@ -51,6 +51,7 @@ impl LaneOf {
             | Event::TagsDecided { .. }
             | Event::PlaceLeft { .. }
             | Event::Held { .. }
+            | Event::CapSet { .. }
             | Event::StoreRoom { .. }
             | Event::Draining
             | Event::DrainEnded

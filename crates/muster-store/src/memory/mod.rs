@@ -9,6 +9,7 @@ mod outbox;
 mod question;
 mod retire;
 mod state;
+mod usage;
 
 use std::path::Path;
 
@@ -28,9 +29,7 @@ pub use self::fault::{Fault, Faults};
 use self::annex::Beside;
 use self::state::{Large, State};
 use crate::{
-    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced,
-    Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store,
-    StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, Window, WorkerFilter, check,
+    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced, Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, UsageAnswer, UsageQuestion, Window, WorkerFilter, check,
 };
 
 /// A store that is gone when it is dropped.
@@ -329,6 +328,14 @@ impl Store for MemoryStore {
 
     fn run(&self, run: &RunId) -> StoreResult<Option<RunSummary>> {
         Ok(question::run(&self.state.lock(), run))
+    }
+
+    fn usage(&self, question: &UsageQuestion) -> StoreResult<UsageAnswer> {
+        Ok(usage::sums(&self.state.lock(), question))
+    }
+
+    fn usage_of_run(&self, run: &RunId) -> StoreResult<crate::usage::Sums> {
+        Ok(usage::of_run(&self.state.lock(), run))
     }
 
     fn agents(&self, only: Option<&AgentId>) -> StoreResult<Vec<StoredAgent>> {

@@ -175,6 +175,19 @@ impl State {
                     }
                 }))
             }
+            Write::SetAgentCap { agent, cap } => {
+                let row = self
+                    .agents
+                    .get_mut(agent)
+                    .ok_or_else(|| conflict(format!("there is no agent {agent}")))?;
+                let before = std::mem::replace(&mut row.cap, *cap);
+                let id = agent.clone();
+                Ok(Box::new(move |state| {
+                    if let Some(row) = state.agents.get_mut(&id) {
+                        row.cap = before;
+                    }
+                }))
+            }
             Write::PutInstance(row) => {
                 let key = (row.agent.clone(), row.id.clone());
                 let before = self.instances.insert(key.clone(), (**row).clone());

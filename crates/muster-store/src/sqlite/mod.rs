@@ -32,6 +32,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod upkeep;
+mod usage;
 mod write;
 mod writer;
 

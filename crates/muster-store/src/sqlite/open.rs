@@ -16,7 +16,7 @@ use super::commit::Decisions;
 use super::connection::{Readers, Tuning, failed, writer};
 use super::upkeep::{self, Upkeep};
 use super::writer::Writer;
-use super::{Options, SqliteStore, schema};
+use super::{Options, SqliteStore, schema, usage};
 use crate::{StoreAbout, StoreError, StoreResult};
 
 /// The first release of SQLite without the WAL-reset bug, as it numbers itself.
@@ -54,6 +54,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> StoreResult<SqliteStore> {
     make_private_file(&path)?;
     let mut conn = writer(&path, options.durability, DECISIONS)?;
     migrate(&conn, schema::DECISIONS)?;
+    usage::catch_up(&conn)?;
     conn.execute_batch(&schema::views())
         .map_err(failed("make the views"))?;
     let mut place = Place::of(&conn, &path)?;

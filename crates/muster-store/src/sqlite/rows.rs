@@ -346,7 +346,7 @@ pub(crate) fn event(from: &mut Columns<'_>) -> StoreResult<EventRow> {
 
 /// The columns that [`agent`] reads.
 pub(crate) const AGENT_COLUMNS: &str =
-    "id,principal,created_at,registered_at,registration,held,tags";
+    "id,principal,created_at,registered_at,registration,held,tags,cap";
 
 /// An agent from [`AGENT_COLUMNS`].
 pub(crate) fn agent(from: &mut Columns<'_>) -> StoreResult<AgentRow> {
@@ -358,6 +358,7 @@ pub(crate) fn agent(from: &mut Columns<'_>) -> StoreResult<AgentRow> {
         registration: from.payload()?,
         held: from.flag()?,
         tags: json_opt(from.bytes_opt()?)?.unwrap_or_default(),
+        cap: from.number_opt()?,
     })
 }
 

@@ -234,6 +234,23 @@ CREATE INDEX executions_absorbed ON executions (created_at)
     WHERE status = 1 AND absorb_until IS NOT NULL;
 -- Changes of instances.
 CREATE INDEX events_agent ON events (agent, seq) WHERE execution IS NULL AND instance IS NOT NULL;
+
+-- What a person decided; 0 is no cap.
+ALTER TABLE agents ADD COLUMN cap INTEGER;
+
+-- What is summed of a report of usage. usage_seen: NULL without a report, else bits. usage_cost:
+-- billionths of a US dollar.
+ALTER TABLE executions ADD COLUMN usage_seen INTEGER;
+ALTER TABLE executions ADD COLUMN usage_input INTEGER;
+ALTER TABLE executions ADD COLUMN usage_output INTEGER;
+ALTER TABLE executions ADD COLUMN usage_total INTEGER;
+ALTER TABLE executions ADD COLUMN usage_cache_read INTEGER;
+ALTER TABLE executions ADD COLUMN usage_cache_written INTEGER;
+ALTER TABLE executions ADD COLUMN usage_models INTEGER;
+ALTER TABLE executions ADD COLUMN usage_cost INTEGER;
+CREATE INDEX executions_usage ON executions (ended_at, agent, function, run, usage_seen,
+    usage_input, usage_output, usage_total, usage_cache_read, usage_cache_written, usage_models,
+    usage_cost) WHERE ended_at IS NOT NULL;
 ",
 ];
 

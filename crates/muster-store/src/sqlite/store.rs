@@ -14,11 +14,9 @@ use rusqlite::{Connection, params};
 use super::connection::failed;
 use super::known::{all, first};
 use super::rows::Columns;
-use super::{SqliteStore, fleet, glance, known, question, restore};
+use super::{SqliteStore, fleet, glance, known, question, restore, usage};
 use crate::{
-    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced,
-    Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store,
-    StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, Window, WorkerFilter,
+    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced, Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, UsageAnswer, UsageQuestion, Window, WorkerFilter,
 };
 
 impl Store for SqliteStore {
@@ -169,6 +167,15 @@ impl Store for SqliteStore {
 
     fn run(&self, run: &RunId) -> StoreResult<Option<RunSummary>> {
         self.decision_readers.read(|conn| question::run(conn, run))
+    }
+
+    fn usage(&self, question: &UsageQuestion) -> StoreResult<UsageAnswer> {
+        self.decision_readers
+            .read(|conn| usage::sums(conn, question))
+    }
+
+    fn usage_of_run(&self, run: &RunId) -> StoreResult<crate::usage::Sums> {
+        self.decision_readers.read(|conn| usage::of_run(conn, run))
     }
 
     fn agents(&self, only: Option<&AgentId>) -> StoreResult<Vec<StoredAgent>> {

@@ -89,6 +89,16 @@ pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> 
             }
             Ok(())
         }
+        Write::SetAgentCap { agent, cap } => {
+            let changed = conn
+                .prepare_cached("UPDATE agents SET cap = ?2 WHERE id = ?1")
+                .and_then(|mut s| s.execute(params![agent.as_str(), cap]))
+                .map_err(failed("set the cap of an agent"))?;
+            if changed != 1 {
+                return Err(StoreError::Conflict(format!("there is no agent {agent}")));
+            }
+            Ok(())
+        }
         Write::PutInstance(row) => put_instance(conn, row),
         Write::PutRun(row) => put_run(conn, row),
         Write::ResumeRun(run) => resume_run(conn, run),
@@ -186,6 +196,9 @@ fn insert_execution(
             ])
         })
         .map_err(failed("insert an execution"))?;
+    if let Some(report) = &row.usage {
+        super::usage::write(conn, n, report).map_err(failed("insert an execution"))?;
+    }
     numbers.inserted(row);
     Ok(())
 }
@@ -270,25 +283,30 @@ fn restarted_as(conn: &Connection, id: &ExecutionId, new: &ExecutionId) -> Store
 
 fn end_execution(conn: &Connection, n: i64, ending: &Ending) -> rusqlite::Result<usize> {
     debug_assert!(Status::is_terminal(ending.status));
-    conn.prepare_cached(
-        "UPDATE executions SET status = ?2, status_reason = ?3, error_category = ?4,
+    let changed = conn
+        .prepare_cached(
+            "UPDATE executions SET status = ?2, status_reason = ?3, error_category = ?4,
             error_text = ?5, error_status = ?6, ended_at = ?7, active_us = ?8, result_size = ?9,
             usage = coalesce(?10, usage), clock_from = NULL, absorb_until = NULL,
             wait_cause = NULL, wait_reference = NULL, wait_until = NULL, resume_to = NULL
          WHERE n = ?1 AND status < 4",
-    )?
-    .execute(params![
-        n,
-        ending.status.code(),
-        ending.reason.as_deref().map(str::as_bytes),
-        ending.category.as_ref().map(|c| c.word()),
-        blob(&ending.error),
-        ending.http_status,
-        ending.at.0,
-        ending.active_us,
-        ending.result_size.map(u64::cast_signed),
-        blob(&ending.usage),
-    ])
+        )?
+        .execute(params![
+            n,
+            ending.status.code(),
+            ending.reason.as_deref().map(str::as_bytes),
+            ending.category.as_ref().map(|c| c.word()),
+            blob(&ending.error),
+            ending.http_status,
+            ending.at.0,
+            ending.active_us,
+            ending.result_size.map(u64::cast_signed),
+            blob(&ending.usage),
+        ])?;
+    if let Some(report) = ending.usage.as_ref().filter(|_| changed == 1) {
+        super::usage::write(conn, n, report)?;
+    }
+    Ok(changed)
 }
 
 fn move_execution(conn: &Connection, n: i64, moved: &Move) -> rusqlite::Result<usize> {
@@ -368,10 +386,10 @@ pub(crate) fn slot(n: i64, kind: PayloadKind) -> i64 {
 fn put_agent(conn: &Connection, row: &AgentRow) -> StoreResult<()> {
     let tags = tags_json(&row.tags)?;
     conn.prepare_cached(
-        "INSERT INTO agents (id,principal,created_at,registered_at,registration,held,tags)
-         VALUES (?1,?2,?3,?4,?5,?6,?7)
+        "INSERT INTO agents (id,principal,created_at,registered_at,registration,held,tags,cap)
+         VALUES (?1,?2,?3,?4,?5,?6,?7,?8)
          ON CONFLICT (id) DO UPDATE SET principal = ?2, created_at = ?3, registered_at = ?4,
-            registration = ?5, held = ?6, tags = ?7",
+            registration = ?5, held = ?6, tags = ?7, cap = ?8",
     )
     .and_then(|mut s| {
         s.execute(params![
@@ -382,6 +400,7 @@ fn put_agent(conn: &Connection, row: &AgentRow) -> StoreResult<()> {
             &row.registration.0[..],
             row.held,
             tags,
+            row.cap,
         ])
     })
     .map_err(failed("write an agent"))?;

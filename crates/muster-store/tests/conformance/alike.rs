@@ -99,6 +99,8 @@ fn write() -> impl Strategy<Value = Write> {
             1 => any::<bool>().prop_map(|held| Write::PutAgent(Box::new(agent("agent", held)))),
             1 => any::<bool>()
                 .prop_map(|held| Write::SetAgentHold { agent: agent_id("agent"), held }),
+            1 => proptest::option::of(0..3_u32)
+                .prop_map(|cap| Write::SetAgentCap { agent: agent_id("agent"), cap }),
         ]
 }
 

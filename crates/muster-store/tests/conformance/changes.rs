@@ -231,8 +231,9 @@ crate::on_each_store! {
             Write::PutInstance(Box::new(early.clone())),
             Write::PutInstance(Box::new(late.clone())),
             Write::SetAgentHold { agent: agent_id("one"), held: true },
+            Write::SetAgentCap { agent: agent_id("one"), cap: Some(7) },
         ]);
-        one.held = true;
+        (one.held, one.cap) = (true, Some(7));
         late.goodbye_at = Some(Timestamp(20));
         late.gone_at = Some(Timestamp(21));
         late.gone_evidence = Some(Arc::from("exit code 0"));

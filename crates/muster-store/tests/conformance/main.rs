@@ -18,6 +18,7 @@ mod replays;
 mod restores;
 mod retention;
 mod support;
+mod usage;
 
 /// Makes a test for each store out of each function.
 macro_rules! on_each_store {

@@ -320,6 +320,7 @@ pub(crate) fn agent(id: &str, held: bool) -> AgentRow {
         registration: payload(b"{}"),
         held,
         tags: Default::default(),
+        cap: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod print;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use figment::Figment;
 use figment::providers::Serialized;
@@ -170,6 +171,8 @@ impl Sources {
         }
         let config = extract(settings.iter().map(|(key, s)| (key.as_str(), &s.value)))
             .map_err(|error| refused(vec![error]))?;
+        let mut config = config;
+        config.sources = Arc::new(print::sources(&settings));
         Ok(Loaded {
             config,
             settings,

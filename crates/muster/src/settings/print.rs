@@ -1,10 +1,14 @@
 //! `--print-config`: every effective value and where it came from. Secrets are redacted by their
 //! type.
 
+use std::collections::BTreeMap;
+
+use muster_server::config::ValueSource;
 use muster_wire::Timestamp;
+use muster_wire::api::config::ConfigSource;
 use serde_json::{Value as Json, json};
 
-use super::{Loaded, Source, alias, keys};
+use super::{Loaded, Setting, Source, alias, keys};
 use crate::out::{Colour, Style};
 
 struct Line {
@@ -73,6 +77,32 @@ pub(crate) fn as_json(loaded: &Loaded) -> Json {
         "items": items,
         "next_cursor": null,
     })
+}
+
+/// Where each value came from, for a running plane to show. No secret is in it: of an alias only
+/// the name.
+pub(super) fn sources(settings: &BTreeMap<String, Setting>) -> BTreeMap<String, ValueSource> {
+    let shown = |setting: &Setting| {
+        let (source, place, note) = match &setting.source {
+            Source::Default => (ConfigSource::Default, None, None),
+            Source::File(..) => (ConfigSource::File, Some(setting.source.to_string()), None),
+            Source::Alias(name, _) => {
+                let note = alias::differs(name).map(str::to_owned);
+                (ConfigSource::Alias, Some((*name).to_owned()), note)
+            }
+            Source::Env(name) => (ConfigSource::Environment, Some(name.clone()), None),
+            Source::Flag(flag) => (ConfigSource::Flag, Some((*flag).to_owned()), None),
+        };
+        ValueSource {
+            source,
+            place,
+            note,
+        }
+    };
+    let named = settings
+        .iter()
+        .map(|(key, setting)| (key.clone(), shown(setting)));
+    named.collect()
 }
 
 fn lines(loaded: &Loaded) -> Vec<Line> {

@@ -61,7 +61,7 @@ pub(crate) struct FakeAgent {
 const REASONERS: &[&str] = &[
     "echo", "accept", "never", "gate", "boom", "teapot", "invalid", "redirect", "html", "empty",
     "usage", "large", "toolarge", "early", "fail", "numbers", "sleepy", "strict", "race", "relay",
-    "recurse",
+    "recurse", "bill",
 ];
 
 impl FakeAgent {
@@ -324,6 +324,17 @@ async fn answer(agent: &Inner, name: &str, id: &str, run: &str, body: Bytes) -> 
             200,
             r#"{"x":1.50,"__agentfield_usage__":{"total_tokens":3}}"#,
         ),
+        // Reports as usage what it was given.
+        "bill" => {
+            let input = String::from_utf8_lossy(&body);
+            let answer = format!(r#"{{"__agentfield_usage__":{input}}}"#);
+            (
+                StatusCode::OK,
+                [("content-type", "application/json")],
+                answer,
+            )
+                .into_response()
+        }
         "numbers" => json_answer(200, "[1e400,123456789012345678901234567890,0.10]"),
         "large" => large(300 * 1024),
         "toolarge" => large(2 * 1024 * 1024),
