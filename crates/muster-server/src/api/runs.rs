@@ -18,6 +18,7 @@ use super::paging;
 use super::problem::{Answer, Problem};
 use super::show;
 use super::stamp::Stamp;
+use super::usage;
 use super::write::Writer;
 use crate::app::App;
 
@@ -106,6 +107,11 @@ async fn one(State(app): State<App>, caller: Caller, PathText(run): PathText) ->
     let mut writer = Writer::object();
     stamp.write(&mut writer);
     members(&mut writer, &run);
+    let id = run.id.clone();
+    let usage = app
+        .blocking(move |stores| usage::of_run(&*stores.decisions, &id))
+        .await?;
+    writer.raw("usage", &serde_json::to_vec(&usage).unwrap_or_default());
     Ok(writer.answer(StatusCode::OK))
 }
 

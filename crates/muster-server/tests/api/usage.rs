@@ -87,6 +87,14 @@ async fn usage_is_what_agents_reported_summed_up_exactly() {
     assert_eq!(days["rows_total"], 1);
     assert_eq!(days["rows"][0]["key"].as_str().unwrap().len(), 10);
 
+    let shown = plane
+        .client
+        .get(&format!("/api/v1/runs/{run}"))
+        .await
+        .json();
+    assert_eq!(shown["usage"]["total_tokens"], 13, "{shown}");
+    assert_eq!(shown["usage"]["cost"][0]["amount"], "0.10");
+
     // Pages follow each other, in the time of the first.
     let first = usage(&plane, "?by=run&limit=3").await;
     let cursor = first["next_cursor"].as_str().unwrap();

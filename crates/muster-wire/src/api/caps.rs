@@ -24,7 +24,6 @@ pub type CapSourceWord = Open<CapSource>;
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CapShown {
     /// The agent.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub agent: AgentId,
     /// Executions at once; `null` is no cap.
     #[cfg_attr(feature = "schema", schema(required))]

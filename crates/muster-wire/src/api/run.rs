@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::At;
 use super::execution::{ExecutionCounts, ExecutionItem};
+use super::usage::UsageSums;
 use super::word::StatusWord;
 use crate::{ExecutionId, RunId};
 
@@ -91,6 +92,9 @@ pub struct Run {
     /// Decisions of a person that it waits for, oldest first; at most 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approvals: Option<Vec<OpenApproval>>,
+    /// What agents reported of its members that have ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageSums>,
     /// When it was paused, while it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_at: Option<At>,

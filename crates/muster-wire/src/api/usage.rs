@@ -84,15 +84,12 @@ pub struct UsageRow {
     pub key: String,
     /// The run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub run_id: Option<RunId>,
     /// The agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub agent: Option<AgentId>,
     /// The function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub function: Option<FunctionName>,
     /// Its sums.
     pub usage: UsageSums,
