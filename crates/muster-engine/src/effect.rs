@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_wire::{
-    AgentId, AttemptSecret, Category, ExecutionId, FunctionKind, FunctionName, Lane, RunId, Status,
-    Timestamp,
+    AgentId, AttemptSecret, Category, ExecutionId, FunctionKind, FunctionName, InstanceId, Lane,
+    RunId, Status, Timestamp,
 };
 
 use crate::event::{
@@ -98,6 +98,8 @@ pub enum Write {
         /// Held or not.
         held: bool,
     },
+    /// An agent and its instances go. Its executions stay.
+    DropAgent(AgentId),
     /// How many executions an agent runs at once, as a person decided.
     SetAgentCap {
         /// Which.
@@ -420,6 +422,18 @@ pub enum Reply {
         /// Tags that wait for an approval, or were refused.
         pending_tags: Vec<Box<str>>,
     },
+    /// An agent is off the list, or would be.
+    AgentRetired {
+        /// Its instances, which nothing was heard of.
+        instances: Vec<InstanceId>,
+    },
+    /// An agent stays on the list.
+    AgentInUse {
+        /// Instances that are not down.
+        alive: Vec<InstanceId>,
+        /// Its open executions, and callers that wait for their turn.
+        open: u64,
+    },
     /// The cap of an agent is another one, or was this already.
     CapSet {
         /// What it was; `None` is no cap.
@@ -568,6 +582,8 @@ pub enum Notice {
         /// Tags it asks for that are not approved.
         unapproved: Arc<Vec<Box<str>>>,
     },
+    /// An agent is gone from the list.
+    AgentGone(AgentId),
     /// Beats of this instance can change something: hand in each.
     Watch {
         /// Which.

@@ -173,6 +173,11 @@ impl Engine {
                 reason,
                 waiter,
             } => self.held(now, agent.as_ref(), reason, waiter, out),
+            Event::AgentRetired {
+                agent,
+                dry_run,
+                waiter,
+            } => self.agent_retired(now, &agent, dry_run, waiter, out),
             Event::CapSet { agent, cap, waiter } => self.cap_set(now, &agent, cap, waiter, out),
             Event::StoreRoom { full } => self.store_full = full,
             Event::Draining => self.drain(now, out),

@@ -232,6 +232,15 @@ pub enum Event {
         /// Who is told.
         waiter: Waiter,
     },
+    /// An agent that is not there any more is to be taken off the list.
+    AgentRetired {
+        /// Which.
+        agent: AgentId,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who is told.
+        waiter: Waiter,
+    },
     /// How many executions an agent runs at once was decided by a person.
     CapSet {
         /// Which agent.

@@ -40,6 +40,7 @@ pub mod refusal;
 mod registration;
 pub mod replay;
 mod report;
+mod retiring;
 pub mod row;
 mod start;
 mod tags;

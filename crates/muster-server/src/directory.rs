@@ -128,6 +128,11 @@ impl Directory {
         self.entry(agent).functions.store(functions);
     }
 
+    /// It is not on the list any more.
+    pub(crate) fn forget(&self, agent: &AgentId) {
+        self.agents.remove(agent.as_str());
+    }
+
     pub(crate) fn put_unapproved(&self, agent: &AgentId, tags: Arc<Vec<Box<str>>>) {
         self.entry(agent).unapproved.store(tags);
     }

@@ -49,6 +49,10 @@ impl World for PlaneWorld {
                     self.app.directory.put_unapproved(agent, unapproved.clone());
                     self.app.schemas.forget(agent);
                 }
+                Notice::AgentGone(agent) => {
+                    self.app.directory.forget(agent);
+                    self.app.schemas.forget(agent);
+                }
                 Notice::Watch { key, on } => self.app.directory.watch(key, *on),
                 Notice::Count(count) => self.app.meters.count(count),
                 Notice::Fleet(notice) => self.app.fleet.notice(notice),

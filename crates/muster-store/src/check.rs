@@ -50,6 +50,7 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
             | Write::PutAgent(_)
             | Write::SetAgentHold { .. }
             | Write::SetAgentCap { .. }
+            | Write::DropAgent(_)
             | Write::PutInstance(_)
             | Write::PutRun(_)
             | Write::ResumeRun(_)

@@ -70,6 +70,8 @@ words!(
         AgentTagsChanged = "agent.tags_changed",
         /// The circuit of an LLM endpoint opened, half opened or closed.
         LlmCircuitChanged = "llm.circuit_changed",
+        /// An agent was taken off the list: its id is free.
+        AgentRetired = "agent.retired",
         /// How many executions an agent runs at once was decided, or is the configuration's again.
         AgentCapChanged = "agent.cap_changed",
         /// Dispatching to an agent, or to all, was stopped or allowed again.

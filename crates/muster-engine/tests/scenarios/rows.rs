@@ -169,6 +169,10 @@ impl Rows {
             Write::SetAgentHold { agent, held } => {
                 self.agents.get_mut(&agent).expect("agent").held = held
             }
+            Write::DropAgent(agent) => {
+                self.agents.remove(&agent);
+                self.instances.retain(|(of, _), _| *of != agent);
+            }
             Write::SetAgentCap { agent, cap } => {
                 self.agents.get_mut(&agent).expect("agent").cap = cap
             }

@@ -45,6 +45,7 @@ mod quarantine;
 mod queues;
 mod registration;
 mod restart;
+mod retire;
 pub(crate) mod runs;
 mod search;
 mod session;
@@ -107,6 +108,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(webhooks::routes())
         .merge(usage::routes())
         .merge(caps::routes())
+        .merge(retire::routes())
         .merge(config::routes())
         .merge(openapi::routes())
         .merge(memory::routes())

@@ -224,6 +224,7 @@ fn change(row: &EventRow) -> Option<Change<'_>> {
         | EventKind::InstanceUnreachableCallback
         | EventKind::InstanceGone
         | EventKind::AgentCapChanged
+        | EventKind::AgentRetired
         | EventKind::HoldChanged
         | EventKind::NodeStateChanged
         | EventKind::NodeWished

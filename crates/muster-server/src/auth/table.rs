@@ -176,6 +176,7 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/nodes/{agent}", Results),
     rule("GET", "/api/v1/nodes/{agent}/history", Read),
     rule("PUT", "/api/v1/nodes/{agent}/cap", Operate),
+    rule("POST", "/api/v1/nodes/{agent}/retire", Operate),
     as_agent("POST", "/api/v1/nodes/{agent}/heartbeat", 3),
     as_agent("POST", "/api/v1/nodes/{agent}/shutdown", 3),
     rule("GET", "/api/v1/discovery/capabilities", Results),

@@ -52,6 +52,7 @@ impl LaneOf {
             | Event::PlaceLeft { .. }
             | Event::Held { .. }
             | Event::CapSet { .. }
+            | Event::AgentRetired { .. }
             | Event::StoreRoom { .. }
             | Event::Draining
             | Event::DrainEnded

@@ -289,6 +289,7 @@ pub(super) fn waiter_of(event: &Event) -> Option<Waiter> {
         Event::Goodbye { waiter, .. }
         | Event::Held { waiter, .. }
         | Event::CapSet { waiter, .. }
+        | Event::AgentRetired { waiter, .. }
         | Event::Asked { waiter, .. } => Some(*waiter),
         Event::CancelRequested(cancel) => Some(cancel.waiter),
         Event::TreeCancelRequested(cancel) => Some(cancel.waiter),
@@ -369,6 +370,7 @@ fn about(event: &Event) -> String {
         Event::WindowLoaded { agent, .. } => format!("queue of {agent}"),
         Event::BereavedLoaded { .. } => "queued calls whose parents have ended".into(),
         Event::Held { .. } => "hold".into(),
+        Event::AgentRetired { agent, .. } => format!("retirement of {agent}"),
         Event::CapSet { agent, .. } => format!("cap of {agent}"),
         Event::StoreRoom { .. } => "room on the disk".into(),
         Event::Draining | Event::DrainEnded => "shutdown".into(),

@@ -94,6 +94,71 @@ async fn a_cap_is_set_shown_audited_and_kept_and_more_room_is_used_at_once() {
     assert_eq!(text.matches("cap.set").count(), 4, "{text}");
 }
 
+/// An agent goes off the list when it is not there any more, and its id is free again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_retired_when_it_is_down_and_nothing_of_it_is_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane = TestPlane::sqlite(directory.path()).await;
+    let agent = FakeAgent::start(&plane, "a").await;
+    let id = plane.submit("a.gate", json!({})).await;
+    let path = "/api/v1/nodes/a/retire";
+    let alive = plane
+        .as_person(path, &Value::Null)
+        .await
+        .is_problem(409, "conflict");
+    assert_eq!(alive["details"]["open"], 1, "{alive}");
+    eventually("it ends", || async {
+        agent.open_gate();
+        (plane.execution(&id).await["status"] == "succeeded").then_some(())
+    })
+    .await;
+    let body = json!({ "instance_id": agent.instance });
+    plane.client.post("/api/v1/nodes/a/shutdown", &body).await;
+    agent.kill().await;
+    let would = eventually("it is down", || async {
+        let answer = plane
+            .as_person(&format!("{path}?dry_run=true"), &Value::Null)
+            .await;
+        (answer.status == 200).then(|| answer.json())
+    })
+    .await;
+    assert_eq!(
+        (&would["dry_run"], &would["agent"]),
+        (&json!(true), &json!("a"))
+    );
+    assert_eq!(
+        plane.client.get("/api/v1/nodes/a").await.status,
+        200,
+        "only asked"
+    );
+    assert_eq!(
+        plane.client.post(path, &Value::Null).await.status,
+        401,
+        "a person's"
+    );
+    assert_eq!(plane.as_person(path, &Value::Null).await.status, 200);
+    plane
+        .client
+        .get("/api/v1/nodes/a")
+        .await
+        .is_problem(404, "not_found");
+    plane
+        .as_person(path, &Value::Null)
+        .await
+        .is_problem(404, "not_found");
+    plane
+        .call("a.echo", json!({}))
+        .await
+        .is_problem(404, "target_not_found");
+    assert_eq!(
+        plane.execution(&id).await["status"],
+        "succeeded",
+        "its executions stay"
+    );
+    let _again = FakeAgent::start(&plane, "a").await;
+    assert_eq!(plane.call("a.echo", json!({})).await.status, 200);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cap_needs_a_person_an_agent_and_a_number() {
     let plane = TestPlane::start().await;

@@ -175,6 +175,23 @@ impl State {
                     }
                 }))
             }
+            Write::DropAgent(agent) => {
+                let row = self.agents.remove(agent);
+                let gone: Vec<_> = self
+                    .instances
+                    .keys()
+                    .filter(|(of, _)| of == agent)
+                    .cloned()
+                    .collect();
+                let gone: Vec<_> = gone
+                    .into_iter()
+                    .filter_map(|key| self.instances.remove_entry(&key))
+                    .collect();
+                Ok(Box::new(move |state| {
+                    state.agents.extend(row.map(|row| (row.id.clone(), row)));
+                    state.instances.extend(gone);
+                }))
+            }
             Write::SetAgentCap { agent, cap } => {
                 let row = self
                     .agents

@@ -74,7 +74,7 @@ codes!(EventKind, "event kind", {
     InstanceRegistered = 30, InstanceGoodbye = 31, InstanceDegraded = 32, InstanceActive = 33,
     InstanceDown = 34, InstanceRestarting = 35, InstanceUnreachableCallback = 36,
     InstanceGone = 37, InstanceMoved = 38, AgentTagsChanged = 40, LlmCircuitChanged = 41,
-    AgentCapChanged = 42, HoldChanged = 50, PlaneStarted = 60, PlaneDraining = 61,
+    AgentCapChanged = 42, AgentRetired = 43, HoldChanged = 50, PlaneStarted = 60, PlaneDraining = 61,
     NodeStateChanged = 70, NodeWished = 71, NodeLink = 72, NodeDrift = 73, FleetAlarm = 74,
     WorkerQueued = 80, WorkerStarting = 81, WorkerRunning = 82, WorkerRestarting = 83,
     WorkerExited = 84, WorkerLost = 85, WorkerUnknown = 86, WorkerDriven = 87,

@@ -89,6 +89,17 @@ pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> 
             }
             Ok(())
         }
+        Write::DropAgent(agent) => {
+            for sql in [
+                "DELETE FROM instances WHERE agent = ?1",
+                "DELETE FROM agents WHERE id = ?1",
+            ] {
+                conn.prepare_cached(sql)
+                    .and_then(|mut s| s.execute([agent.as_str()]))
+                    .map_err(failed("retire an agent"))?;
+            }
+            Ok(())
+        }
         Write::SetAgentCap { agent, cap } => {
             let changed = conn
                 .prepare_cached("UPDATE agents SET cap = ?2 WHERE id = ?1")

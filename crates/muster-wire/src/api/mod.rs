@@ -24,6 +24,7 @@ mod known;
 pub mod log;
 pub mod overview;
 pub mod queues;
+pub mod retire;
 pub mod run;
 pub mod search;
 pub mod session;

@@ -5,14 +5,18 @@
 //! for none cost a token of a small bucket: a node that floods is not read, and nobody else
 //! notices.
 
+mod bucket;
+mod end;
+mod hello;
+mod unreadable;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket, close_code};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use muster_engine::event::Waiter;
-use muster_engine::fleet::event::Hello;
 use muster_engine::fleet::{FleetEvent, FleetReply};
 use muster_engine::{Event, Reply};
 use muster_wire::NodeId;
@@ -23,6 +27,11 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
+use self::bucket::Bucket;
+pub(crate) use self::end::{End, LINGER, is_too_large, too_large};
+use self::end::{broke, close, closed_by_peer, leaving};
+pub(crate) use self::hello::{hello_of, plain};
+use self::unreadable::{error, id_of, invalid};
 use super::dialect::{Dialect, Introduction};
 use super::door::Admitted;
 use super::{Command, Link};
@@ -34,38 +43,6 @@ pub(crate) const FRAME_MAX: usize = 1024 * 1024;
 const REGISTER_MAX: Duration = Duration::from_secs(10);
 /// A node that takes nothing for so long is gone.
 const WRITE_MAX: Duration = Duration::from_secs(10);
-/// How long a close in good order may take.
-const CLOSE_MAX: Duration = Duration::from_secs(2);
-/// How long a socket that cannot be read stays open for its close to be read.
-pub(crate) const LINGER: Duration = Duration::from_millis(500);
-/// Frames without an answer that are taken at once, and how fast there are more.
-const TOKENS: f64 = 200.0;
-const TOKENS_PER_SECOND: f64 = 100.0;
-
-/// Why a session ended: a code for the peer and words for people.
-#[derive(Debug, Clone)]
-pub(crate) struct End {
-    code: Option<u16>,
-    why: Arc<str>,
-}
-
-impl End {
-    /// The socket is gone: nobody can be told.
-    pub(crate) fn gone(why: impl Into<Arc<str>>) -> Self {
-        Self {
-            code: None,
-            why: why.into(),
-        }
-    }
-
-    /// Closed by us, and said so.
-    pub(crate) fn close(code: u16, why: impl Into<Arc<str>>) -> Self {
-        Self {
-            code: Some(code),
-            why: why.into(),
-        }
-    }
-}
 
 /// What a dialect reaches while it takes a frame.
 pub(crate) struct Here<'a> {
@@ -122,15 +99,6 @@ async fn ask(app: &App, make: impl FnOnce(Waiter) -> FleetEvent) -> Result<Fleet
             Err(End::close(close_code::ERROR, "a fault of the plane"))
         }
         Err(gone) => Err(End::close(close_code::AWAY, gone.to_string())),
-    }
-}
-
-fn error(id: Option<String>, code: &str, message: &str) -> PlaneFrame {
-    PlaneFrame::Error {
-        id: id.unwrap_or_else(|| muster_wire::mint("err")),
-        ok: false,
-        code: code.to_owned(),
-        message: message.to_owned(),
     }
 }
 
@@ -369,248 +337,5 @@ async fn say(socket: &mut WebSocket, frame: &PlaneFrame) -> Result<(), End> {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(End::gone(format!("the connection broke: {error}"))),
         Err(_) => Err(End::gone(format!("it took nothing for {WRITE_MAX:?}"))),
-    }
-}
-
-/// The end of a socket that cannot be read any more. Who sent too much at once is told so.
-fn broke(error: &axum::Error, most: usize) -> End {
-    if is_too_large(error) {
-        return End::close(close_code::SIZE, too_large(most));
-    }
-    End::gone(format!("the connection broke: {error}"))
-}
-
-/// Whether a frame was larger than it may be.
-pub(crate) fn is_too_large(error: &axum::Error) -> bool {
-    // The library's own error lies under axum's, which has no words of its own.
-    error.to_string().contains("too long")
-}
-
-/// What is said to whoever sent too much at once.
-pub(crate) fn too_large(most: usize) -> String {
-    format!("a frame here has at most {} KiB", most / 1024)
-}
-
-fn leaving() -> End {
-    End::close(close_code::AWAY, "the control plane is shutting down")
-}
-
-/// The answer to a frame that cannot be read: where the fault is, never what was there.
-fn invalid(text: &str, why: &serde_json::Error) -> PlaneFrame {
-    let message = if text.is_empty() {
-        "frames are JSON text".to_owned()
-    } else {
-        format!("the frame cannot be read: {}", wrong(text, why))
-    };
-    error(id_of(text), "invalid_message", &message)
-}
-
-/// What is wrong with a frame, without what it says. A value of a known shape that does not fit
-/// has no place that the parser knows.
-fn wrong(text: &str, why: &serde_json::Error) -> String {
-    #[derive(serde::Deserialize)]
-    struct Typed {
-        #[serde(rename = "type")]
-        _kind: String,
-    }
-    if why.is_syntax() || why.is_eof() {
-        return format!("no JSON at line {}, column {}", why.line(), why.column());
-    }
-    if serde_json::from_str::<Typed>(text).is_err() {
-        return "it is no object with a text \"type\"".into();
-    }
-    let said = why.to_string();
-    // Names of fields are ours; what was found is not repeated.
-    match said.split_once("missing field `") {
-        Some((_, rest)) => {
-            let field = rest.split('`').next().unwrap_or_default();
-            format!("the field {field:?} is missing")
-        }
-        None => match said.rsplit_once(", expected ") {
-            Some((_, expected)) => {
-                let expected = expected.split(" at line").next().unwrap_or_default();
-                format!("a field has another type than its own, which is {expected}")
-            }
-            None => "a field has another type than its own".into(),
-        },
-    }
-}
-
-/// The id of a frame that is otherwise unreadable.
-fn id_of(text: &str) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Envelope {
-        id: Option<String>,
-    }
-    let envelope: Option<Envelope> = serde_json::from_str(text).ok();
-    envelope
-        .and_then(|envelope| envelope.id)
-        .filter(|id| id.len() <= 256)
-}
-
-fn closed_by_peer(frame: Option<CloseFrame>) -> String {
-    match frame {
-        Some(frame) if !frame.reason.is_empty() => {
-            let reason: String = frame.reason.chars().take(120).collect();
-            format!("the node closed it: {} {reason:?}", frame.code)
-        }
-        Some(frame) => format!("the node closed it: {}", frame.code),
-        None => "the node closed it".into(),
-    }
-}
-
-async fn close(mut socket: WebSocket, code: u16, why: &str) {
-    // A close frame has room for 123 bytes of text.
-    let end = (0..=why.len().min(120))
-        .rev()
-        .find(|at| why.is_char_boundary(*at));
-    let frame = CloseFrame {
-        code,
-        reason: Utf8Bytes::from(&why[..end.unwrap_or(0)]),
-    };
-    let said = async {
-        socket.send(Message::Close(Some(frame))).await?;
-        loop {
-            match socket.recv().await {
-                Some(Ok(Message::Close(_))) | None => break,
-                Some(Ok(_)) => {}
-                // What it sent too much of stays unread: it has a moment to read why.
-                Some(Err(_)) => {
-                    tokio::time::sleep(LINGER).await;
-                    break;
-                }
-            }
-        }
-        Ok::<_, axum::Error>(())
-    };
-    let _ = timeout(CLOSE_MAX, said).await;
-}
-
-/// How many frames that ask for no answer may still be taken now.
-struct Bucket {
-    tokens: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    fn new() -> Self {
-        Self {
-            tokens: TOKENS,
-            at: Instant::now(),
-        }
-    }
-
-    /// Takes a token; waits for one when there is none.
-    async fn take(&mut self) {
-        let now = Instant::now();
-        let grown = now.duration_since(self.at).as_secs_f64() * TOKENS_PER_SECOND;
-        self.tokens = (self.tokens + grown).min(TOKENS);
-        self.at = now;
-        if self.tokens < 1.0 {
-            let wait = (1.0 - self.tokens) / TOKENS_PER_SECOND;
-            tokio::time::sleep(Duration::from_secs_f64(wait)).await;
-        }
-        self.tokens -= 1.0;
-    }
-}
-
-/// Text of a node as it may be kept: bounded, and without what a terminal would act on.
-pub(crate) fn plain(text: &str, most: usize) -> Arc<str> {
-    let fine = |c: &char| !c.is_control();
-    text.chars()
-        .filter(fine)
-        .take(most)
-        .collect::<String>()
-        .into()
-}
-
-/// The event of a first frame, with what every dialect shares.
-pub(crate) fn hello_of(waiter: Waiter, link: &Link, register: &NodeFrame) -> Hello {
-    let NodeFrame::Register {
-        name,
-        capabilities,
-        max_agents,
-        tags,
-        version,
-        ..
-    } = register
-    else {
-        unreachable!("only a register introduces a node");
-    };
-    let cut = |text: &str| plain(text, 256);
-    Hello {
-        waiter,
-        node: link.node.clone(),
-        link: link.id,
-        name: cut(name),
-        kind: link.kind,
-        labels: tags
-            .iter()
-            .map(|tag| plain(tag, 128))
-            .filter(|tag| !tag.is_empty())
-            .take(64)
-            .collect(),
-        max_workers: *max_agents,
-        capabilities: capabilities
-            .iter()
-            .take(256)
-            .map(|capability| cut(&capability.name))
-            .collect(),
-        version: cut(version),
-        host: None,
-        epoch: None,
-        beat_interval: Duration::from_secs(12),
-        proves: false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_flood_is_taken_no_faster_than_the_bucket_fills() {
-        let mut bucket = Bucket::new();
-        let began = Instant::now();
-        for _ in 0..TOKENS as u32 {
-            bucket.take().await;
-        }
-        assert_eq!(began.elapsed(), Duration::ZERO);
-        for _ in 0..100 {
-            bucket.take().await;
-        }
-        let took = began.elapsed().as_secs_f64();
-        assert!((0.9..1.2).contains(&took), "{took}");
-    }
-
-    #[test]
-    fn an_unreadable_frame_is_answered_with_its_id_and_without_its_text() {
-        let text = r#"{"v":1,"type":"muster.beat","id":"beat_7","seq":"canary"}"#;
-        let why = read_node_frame(text).unwrap_err();
-        let PlaneFrame::Error {
-            id, code, message, ..
-        } = invalid(text, &why)
-        else {
-            panic!("no error");
-        };
-        assert_eq!((id.as_str(), code.as_str()), ("beat_7", "invalid_message"));
-        assert!(!message.contains("canary"));
-        assert!(message.contains("another type"), "{message}");
-        for (text, says) in [
-            (r#"{"type":"muster.beat","id":"b"}"#, "\"seq\" is missing"),
-            ("{", "no JSON at line 1, column 1"),
-            ("[]", "no object with a text"),
-            ("{}", "no object with a text"),
-            (r#"{"type":7}"#, "no object with a text"),
-        ] {
-            let PlaneFrame::Error { message, .. } =
-                invalid(text, &read_node_frame(text).unwrap_err())
-            else {
-                panic!("no error");
-            };
-            assert!(message.contains(says), "{text}: {message}");
-            assert!(!message.contains("line 0"), "{text}: {message}");
-        }
-        assert_eq!(id_of("nonsense"), None);
     }
 }
