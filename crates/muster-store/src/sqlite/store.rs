@@ -16,7 +16,10 @@ use super::known::{all, first};
 use super::rows::Columns;
 use super::{SqliteStore, fleet, glance, known, question, restore, usage};
 use crate::{
-    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced, Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store, StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, UsageAnswer, UsageQuestion, Window, WorkerFilter,
+    AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced,
+    Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store,
+    StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, UsageAnswer, UsageQuestion,
+    Window, WorkerFilter,
 };
 
 impl Store for SqliteStore {
