@@ -184,7 +184,8 @@ pub(crate) fn shown(sums: &Sums) -> UsageSums {
 fn decimal(billionths: u64) -> String {
     let (whole, rest) = (billionths / NANO as u64, billionths % NANO as u64);
     let mut text = format!("{whole}.{rest:09}");
-    while text.ends_with('0') && !text.ends_with(".00") {
+    let two_digits = text.len() - "0000000".len();
+    while text.len() > two_digits && text.ends_with('0') {
         text.pop();
     }
     text
