@@ -11,6 +11,11 @@ type Previewed = Exclude<NodeVerb, "unpin">;
 
 /** An answer to a look that is no consequence: the plane did something else than it was asked. */
 const unclear = () => new Problem("internal_error", "the plane did not say what it would come to", 200);
+/** What its state does not allow is a refusal already before the act. */
+function allowed<T extends { allowed: boolean; text: string }>(would: T): T {
+  if (!would.allowed) throw new Problem("conflict", would.text, 409);
+  return would;
+}
 const isLook = <T extends object>(answer: T): answer is Extract<T, { dry_run: boolean }> => "dry_run" in answer;
 
 /** Does it to a node. */
@@ -21,7 +26,7 @@ export const actOnNode = (node: string, verb: NodeVerb, key: string) =>
 export async function wouldOnNode(node: string, verb: Previewed): Promise<NodeConsequence> {
   const answer = await act("post", `/api/v1/fleet/nodes/{node}/${verb}`, { path: { node }, query: { dry_run: true }, body: {} });
   if (!isLook(answer)) throw unclear();
-  return answer;
+  return allowed(answer);
 }
 
 export const pinNode = (node: string, state: string, key: string) =>
@@ -32,7 +37,7 @@ export const deleteNode = (node: string, key: string) => act("delete", "/api/v1/
 export async function wouldDelete(node: string): Promise<NodeConsequence> {
   const answer = await act("delete", "/api/v1/fleet/nodes/{node}", { path: { node }, query: { dry_run: true } });
   if (!isLook(answer)) throw unclear();
-  return answer;
+  return allowed(answer);
 }
 
 /** Ends a worker; answers whether it has ended already. */
@@ -44,7 +49,7 @@ export async function releaseWorker(worker: string, key: string): Promise<boolea
 export async function wouldRelease(worker: string): Promise<ReleaseConsequence> {
   const answer = await act("post", "/api/v1/fleet/workers/{worker}/release", { path: { worker }, query: { dry_run: true }, body: {} });
   if (!isLook(answer)) throw unclear();
-  return answer;
+  return allowed(answer);
 }
 
 /** A placement as the form makes it: only what was chosen. */

@@ -2,6 +2,7 @@
 // passed over.
 import { Link, path } from "@/router";
 import { count } from "@/look/format";
+import { lookOf } from "@/look/words";
 import { Glyph, StateMark } from "@/parts/state-mark";
 import { Age, Id } from "@/parts/values";
 import type { Drift, PassedOver, Placements } from "./shapes";
@@ -46,7 +47,7 @@ export function PassedOverList({ over, counts }: { over: PassedOver[]; counts?: 
       {over.map((one) => (
         <li key={one.node} className="grid gap-x-3 py-[2px] sm:grid-cols-[minmax(80px,160px)_110px_1fr]">
           <Link to={path("fleet", "nodes", one.name)} className="truncate">{one.name}</Link>
-          <StateMark state={one.why} />
+          {lookOf(one.why).known ? <StateMark state={one.why} /> : <span className="text-text-2">{one.why}</span>}
           <span className="text-text-2">{one.evidence}</span>
         </li>
       ))}

@@ -22,7 +22,7 @@ export function FleetStrip() {
       <figcaption className="text-xs text-text-3">24 h, up to {most} nodes: what was not online is drawn from above</figcaption>
       <div aria-hidden className="flex items-stretch gap-px" style={{ height: 32 }}>
         {buckets.map((bucket) => {
-          const states = bucket.plane_down || !bucket.states ? null : statesOf(bucket.states);
+          const states = bucket.states ? statesOf(bucket.states) : null;
           const said = states?.map(([word, n]) => `${n} ${word}`).join(", ") ?? (bucket.plane_down ? "the plane was down" : (bucket.states_unknown ?? "not known"));
           return (
             <span key={bucket.from} title={`${said} · ${bucket.from}`} className={`flex min-w-[2px] flex-1 flex-col ${states ? "" : "hatched border border-border"}`}>

@@ -1,6 +1,6 @@
 // What can be done to a node: drain, cordon and pin at once and undone; lost, retire and delete
 // after a look at whom they touch.
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { queries } from "@/api/queries";
 import { navigate } from "@/router";
 import { type Act, ActButton } from "@/parts/act";
@@ -16,18 +16,20 @@ const PINS = ["online", "suspect", "unreachable", "lost"];
 export function NodeActs({ node }: { node: NodeWhole }) {
   const [more, setMore] = useState(false);
   const { name, id, wish } = node;
-  const back = WISH_VERB[wish] ?? "activate";
+  // What an undo goes back to: the wish when the act was done, not the one that it made.
+  const before = useRef(wish);
   const gone = wish === "retired" ? "it is retired" : undefined;
 
   const wished = (verb: string, to: NodeVerb, hint: string, said: string, disabled?: string): Act => ({
     verb, kind: "undo", scope: "operate", hint, disabled: gone ?? disabled, command: `muster nodes ${to} ${name}`,
     run: async (key) => {
+      before.current = wish;
       await actOnNode(id, to, key);
       refresh();
       return said;
     },
     undo: async (key) => {
-      await actOnNode(id, back, key);
+      await actOnNode(id, WISH_VERB[before.current] ?? "activate", key);
       refresh();
       return "taken back";
     },
@@ -71,12 +73,14 @@ export function NodeActs({ node }: { node: NodeWhole }) {
 
 function Pin({ node }: { node: NodeWhole }) {
   const [state, setState] = useState<string>(node.pin?.state ?? node.state);
-  const before = node.pin?.state;
+  const pinned = node.pin?.state;
+  // What an undo goes back to, as above.
+  const before = useRef(pinned);
   const restore = async (key: string) => {
-    if (before) await pinNode(node.id, before, key);
+    if (before.current) await pinNode(node.id, before.current, key);
     else await actOnNode(node.id, "unpin", key);
     refresh();
-    return before ? `pinned ${before} again` : "not pinned";
+    return before.current ? `pinned ${before.current} again` : "not pinned";
   };
   return (
     <span className="flex items-center gap-1">
@@ -86,25 +90,23 @@ function Pin({ node }: { node: NodeWhole }) {
       <ActButton act={{
         verb: "Pin", kind: "undo", scope: "operate", command: `muster nodes pin ${node.name} ${state}`,
         run: async (key) => {
+          before.current = pinned;
           await pinNode(node.id, PINS.includes(state) ? state : "online", key);
           refresh();
           return `counts as ${state}, whatever its facts say`;
         },
         undo: restore,
       }} />
-      {before && (
+      {pinned && (
         <ActButton act={{
           verb: "Unpin", kind: "undo", scope: "operate", command: `muster nodes unpin ${node.name}`,
           run: async (key) => {
+            before.current = pinned;
             await actOnNode(node.id, "unpin", key);
             refresh();
             return "its facts decide again";
           },
-          undo: async (key) => {
-            await pinNode(node.id, before, key);
-            refresh();
-            return `pinned ${before} again`;
-          },
+          undo: restore,
         }} />
       )}
     </span>

@@ -10,7 +10,7 @@ import type { StateBucket } from "./shapes";
 export function sharesOf(buckets: StateBucket[]): [state: string, ms: number][] {
   const sums = new Map<string, number>();
   for (const bucket of buckets) {
-    const word = bucket.plane_down ? "plane down" : (bucket.state ?? "not known");
+    const word = bucket.state ?? (bucket.plane_down ? "plane down" : "not known");
     const length = (msOf(bucket.to) ?? 0) - (msOf(bucket.from) ?? 0);
     sums.set(word, (sums.get(word) ?? 0) + length);
   }
@@ -28,9 +28,10 @@ export function Strip({ buckets, label }: { buckets: StateBucket[]; label: strin
       <figcaption className="flex flex-wrap gap-x-3 text-xs text-text-3"><span>{label}</span><span>{said}</span></figcaption>
       <div aria-hidden className="flex items-end gap-px" style={{ height: 18 }}>
         {buckets.map((bucket) => {
-          const known = !bucket.plane_down && bucket.state !== null;
+          const known = bucket.state !== null;
           const colour = known ? lookOf(bucket.state).colour : "neutral";
-          const word = bucket.plane_down ? "the plane was down: not theirs" : (bucket.state ?? bucket.state_unknown ?? "not known");
+          const down = bucket.plane_down ? "the plane was down: not theirs" : undefined;
+          const word = bucket.state === null ? (down ?? bucket.state_unknown ?? "not known") : down ? `${bucket.state}, for a part of it the plane was down` : bucket.state;
           const hollow = !known || bucket.state === "unreachable";
           return (
             <span key={bucket.from} title={`${word} · ${bucket.from}`} className={`min-w-[2px] flex-1 rounded-[1px] ${hollow ? "hatched border border-border" : ""}`}
