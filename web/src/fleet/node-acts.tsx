@@ -13,8 +13,7 @@ const refresh = () => void queries.invalidateQueries({ predicate: ({ queryKey })
 const WISH_VERB: Record<string, NodeVerb> = { active: "activate", draining: "drain", cordoned: "cordon" };
 const PINS = ["online", "suspect", "unreachable", "lost"];
 
-export function NodeActs({ node }: { node: NodeWhole }) {
-  const [more, setMore] = useState(false);
+export function NodeActs({ node, more }: { node: NodeWhole; more: { open: boolean; toggle(): void } }) {
   const { name, id, wish } = node;
   // What an undo goes back to: the wish when the act was done, not the one that it made.
   const before = useRef(wish);
@@ -34,6 +33,21 @@ export function NodeActs({ node }: { node: NodeWhole }) {
       return "taken back";
     },
   });
+  return (
+    <>
+      {wish === "active"
+        ? <ActButton act={wished("Drain", "drain", "Shift+D", "no new work; its workers are released one after another")} />
+        : <ActButton act={wished("Activate", "activate", "Shift+D", "takes work again")} />}
+      <ActButton act={wished("Cordon", "cordon", "Shift+O", "no new work; what runs goes on", wish === "cordoned" ? "it is cordoned" : undefined)} />
+      <button type="button" className="button" aria-expanded={more.open} aria-label="More acts" onClick={more.toggle}>⋯</button>
+    </>
+  );
+}
+
+/** What is seldom done, or final: a row of its own under the head, so that nothing there moves. */
+export function MoreNodeActs({ node }: { node: NodeWhole }) {
+  const { name, id, wish } = node;
+  const gone = wish === "retired" ? "it is retired" : undefined;
   const wide = (verb: string, to: "lost" | "retire", said: string, disabled?: string): Act => ({
     verb, kind: "wide", scope: "operate", danger: true, confirm: name, disabled, command: `muster nodes ${to} ${name}`,
     consequence: async () => <NodeWould would={await wouldOnNode(id, to)} />,
@@ -44,30 +58,21 @@ export function NodeActs({ node }: { node: NodeWhole }) {
     },
   });
   return (
-    <>
-      {wish === "active"
-        ? <ActButton act={wished("Drain", "drain", "Shift+D", "no new work; its workers are released one after another")} />
-        : <ActButton act={wished("Activate", "activate", "Shift+D", "takes work again")} />}
-      <ActButton act={wished("Cordon", "cordon", "Shift+O", "no new work; what runs goes on", wish === "cordoned" ? "it is cordoned" : undefined)} />
-      <button type="button" className="button" aria-expanded={more} aria-label="More acts" onClick={() => setMore(!more)}>⋯</button>
-      {more && (
-        <div className="flex w-full flex-wrap items-center gap-2 sm:justify-end">
-          <Pin node={node} />
-          <ActButton act={wide("Mark lost", "lost", "lost: its workers are, too", node.state === "online" ? "it is online" : node.state === "lost" ? "it is lost" : gone)} />
-          <ActButton act={wide("Retire", "retire", "retired: it may not connect any more", gone)} />
-          <ActButton act={{
-            verb: "Delete", kind: "wide", scope: "operate", danger: true, confirm: name, command: `muster nodes delete ${name}`,
-            consequence: async () => <NodeWould would={await wouldDelete(id)} />,
-            run: async (key) => {
-              await deleteNode(id, key);
-              refresh();
-              navigate("/fleet", { replace: true });
-              return "deleted, with its history";
-            },
-          }} />
-        </div>
-      )}
-    </>
+    <div role="group" aria-label="More acts" className="flex flex-wrap items-center gap-2 sm:justify-end">
+      <Pin node={node} />
+      <ActButton act={wide("Mark lost", "lost", "lost: its workers are, too", node.state === "online" ? "it is online" : node.state === "lost" ? "it is lost" : gone)} />
+      <ActButton act={wide("Retire", "retire", "retired: it may not connect any more", gone)} />
+      <ActButton act={{
+        verb: "Delete", kind: "wide", scope: "operate", danger: true, confirm: name, command: `muster nodes delete ${name}`,
+        consequence: async () => <NodeWould would={await wouldDelete(id)} />,
+        run: async (key) => {
+          await deleteNode(id, key);
+          refresh();
+          navigate("/fleet", { replace: true });
+          return "deleted, with its history";
+        },
+      }} />
+    </div>
   );
 }
 

@@ -1,4 +1,5 @@
 // One node: what do we know, from whom, how old. The verdict, the facts under it, what happened.
+import { useState } from "react";
 import { useGet } from "@/api/queries";
 import { Link, useQuery } from "@/router";
 import { Plain } from "@/parts/plain";
@@ -12,7 +13,7 @@ import { EVIDENCE_MS, aboutFleet, useStale } from "./data";
 import { Facts, Particulars } from "./facts";
 import { History } from "./history";
 import { drawnAs, partsOf, roomOf } from "./map";
-import { NodeActs } from "./node-acts";
+import { MoreNodeActs, NodeActs } from "./node-acts";
 import type { NodeWhole } from "./shapes";
 import { Squares } from "./squares";
 import { WorkerTable } from "./worker-table";
@@ -23,6 +24,7 @@ export default function NodePage({ node }: { node: string }) {
   const asked = useGet("/api/v1/fleet/nodes/{node}", { path: { node } }, { refetchInterval: EVIDENCE_MS, keep: true });
   const known = asked.data as NodeWhole | undefined;
   const [why, setWhy] = useQuery("why");
+  const [more, setMore] = useState(false);
   const [past, setPast] = useQuery("workers");
   useStale(known ? [`node:${known.id}`, "fleet"] : ["fleet"], ROUTES, aboutFleet);
   useTitle(known?.name ?? node, known ? drawnAs(known) : undefined);
@@ -37,7 +39,7 @@ export default function NodePage({ node }: { node: string }) {
             {known && <Id id={known.id} />}
           </>
         }
-        acts={known && <NodeActs key={known.id} node={known} />}
+        acts={known && <NodeActs key={known.id} node={known} more={{ open: more, toggle: () => setMore(!more) }} />}
       />
       {asked.isPending && <Skeleton what={`node ${node}`} />}
       {asked.error && !known && (asked.error.notFound
@@ -45,6 +47,7 @@ export default function NodePage({ node }: { node: string }) {
         : <ErrorPanel error={asked.error} what={`node ${node}`} retry={() => void asked.refetch()} />)}
       {known && (
         <div className="flex flex-col gap-6">
+          {more && <MoreNodeActs key={known.id} node={known} />}
           <Verdict node={known} why={() => setWhy(why ? null : "1")} open={why !== ""} />
           {asked.error && <AsOf at={asked.dataUpdatedAt} />}
           {why && <Panel what="why"><WhyPanel id={known.id} /></Panel>}
