@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod agent;
+pub(crate) mod document;
 pub(crate) mod wire;
 
 use std::net::SocketAddr;
@@ -107,9 +108,15 @@ impl World {
         body: &[u8],
     ) -> Answer {
         let bytes = wire::request(method, path, headers, body);
-        wire::raw(self.plane.address, &bytes)
+        let answer = wire::raw(self.plane.address, &bytes)
             .await
-            .unwrap_or_else(|| panic!("no answer to {method} {path}"))
+            .unwrap_or_else(|| panic!("no answer to {method} {path}"));
+        // Relay's surface has an envelope of its own, which the document leaves to its page.
+        let is_json = answer.header("content-type") == Some("application/json");
+        if is_json && method != "HEAD" && !path.starts_with("/v1/") {
+            document::check(method, path, answer.status, &answer.body);
+        }
+        answer
     }
 
     /// A plain GET.
