@@ -37,7 +37,7 @@ async fn usage_is_what_agents_reported_summed_up_exactly() {
     billed(
         &plane,
         "a",
-        json!({"total_cost_usd": 0.2, "total_tokens": 9_007_199_254_7_u64, "colour": "red"}),
+        json!({"total_cost_usd": 0.2, "total_tokens": 90_071_992_547_u64, "colour": "red"}),
     )
     .await;
     billed(
