@@ -1,7 +1,7 @@
 // The browser: real Chromium, headless. Every page of it is watched: errors on the console,
 // violations of the content security policy and requests to another origin are failures of the
 // test that opened it, unless the test says that it expects them.
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
@@ -39,8 +39,8 @@ export type Watched = {
   faults: string[];
   /** Fails when anything went wrong. */
   clean(): void;
-  /** Forgets what went wrong: the test made it happen (a plane that was killed). */
-  forgive(): void;
+  /** Forgets what went wrong so far, or what of it fits: the test made it happen. */
+  forgive(what?: RegExp): void;
   close(): Promise<void>;
 };
 
@@ -72,6 +72,7 @@ export async function open(url: string, options: OpenOptions = {}): Promise<Watc
     });
     if (!answer.ok()) throw new Error(`sign-in: HTTP ${answer.status()} ${await answer.text()}`);
   }
+  await replacePage(context);
   const page = await context.newPage();
   watch(page, new URL(url).origin, faults);
   context.on("page", (other) => watch(other, new URL(url).origin, faults));
@@ -80,13 +81,33 @@ export async function open(url: string, options: OpenOptions = {}): Promise<Watc
     page,
     faults,
     clean() {
-      if (faults.length > 0) throw new Error(`the page had faults:\n${faults.join("\n")}`);
+      const found = faults.splice(0);
+      if (found.length > 0) throw new Error(`the page had faults:\n${found.join("\n")}`);
     },
-    forgive() {
-      faults.length = 0;
+    forgive(what) {
+      const kept = what ? faults.filter((each) => !what.test(each)) : [];
+      faults.splice(0, faults.length, ...kept);
     },
     close: () => context.close(),
   };
+}
+
+const KINDS: Record<string, string> = { js: "text/javascript", css: "text/css", svg: "image/svg+xml", html: "text/html" };
+
+/** `MUSTER_PAGE`: a folder with a built page that is tested in place of the binary's own, with its policy. */
+async function replacePage(context: BrowserContext): Promise<void> {
+  const built = process.env.MUSTER_PAGE;
+  if (!built) return;
+  await context.route(/\/ui\/assets\//, async (route) => {
+    const name = new URL(route.request().url()).pathname.replace("/ui/", "");
+    await route.fulfill({ body: await readFile(join(built, name)), contentType: KINDS[name.split(".").at(-1) ?? ""] ?? "application/octet-stream" });
+  });
+  await context.route(/\/ui\/(?!assets\/)/, async (route) => {
+    const answer = await route.fetch({ maxRedirects: 0 });
+    const nonce = /'nonce-([^']+)'/.exec(answer.headers()["content-security-policy"] ?? "")?.[1];
+    if (!nonce) return route.fulfill({ response: answer });
+    await route.fulfill({ response: answer, body: (await readFile(join(built, "index.html"), "utf8")).replaceAll("__MUSTER_NONCE__", nonce) });
+  });
 }
 
 const watchedPages = new WeakSet<Page>();
@@ -95,7 +116,7 @@ function watch(page: Page, origin: string, faults: string[]): void {
   if (watchedPages.has(page)) return;
   watchedPages.add(page);
   page.on("console", (message) => {
-    if (message.type() === "error") faults.push(`console: ${message.text()}`);
+    if (message.type() === "error") faults.push(`console: ${message.text()} ${message.location().url}`);
   });
   page.on("pageerror", (error) => faults.push(`error: ${error.stack ?? error.message}`));
   page.on("request", (request) => {
@@ -118,7 +139,7 @@ const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 /** Findings of axe that are serious or critical, one a line. */
 export async function accessibility(page: Page): Promise<string[]> {
   // Evaluated by the debugger, which the content security policy of the page does not bind.
-  const source = await (await import("node:fs/promises")).readFile(axeSource, "utf8");
+  const source = await readFile(axeSource, "utf8");
   await page.evaluate(source);
   return page.evaluate(async () => {
     const axe = (window as unknown as { axe: { run(context: Document, options: object): Promise<{ violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[] }> } }).axe;

@@ -96,8 +96,8 @@ export function LastHour({ agent, words }: { agent: AgentLine; words?: boolean }
   const to = (state: string) => listLink(`agent=${encodeURIComponent(agent.id)}&state=${state}&since=${from}`);
   return (
     <span>
-      <Link to={to("succeeded,failed,cancelled,timeout")} tabIndex={words ? 0 : -1} className={words ? "underline" : ""}>{count(calls)}{words && " ended"}</Link>
-      {failed > 0 && <>, <Link to={to("failed,timeout")} tabIndex={words ? 0 : -1} className={words ? "text-fail underline" : "text-fail"} title={percent(failed, calls)}>{words ? `${percent(failed, calls)} failed` : `${count(failed)}✕`}</Link></>}
+      <Link to={to("succeeded,failed,cancelled,timeout")} tabIndex={words ? 0 : -1} className={words ? "target underline" : ""}>{count(calls)}{words && " ended"}</Link>
+      {failed > 0 && <>, <Link to={to("failed,timeout")} tabIndex={words ? 0 : -1} className={words ? "target text-fail underline" : "text-fail"} title={percent(failed, calls)}>{words ? `${percent(failed, calls)} failed` : `${count(failed)}✕`}</Link></>}
       {refused > 0 && <span title="refused before anything was stored">, {count(refused)} refused</span>}
     </span>
   );

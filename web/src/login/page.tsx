@@ -3,7 +3,7 @@
 import { useEffect, useState } from "react";
 import { navigate, useQuery as useAddress } from "@/router";
 import { CommandLine } from "@/parts/says";
-import { PageHead, useTitle } from "@/shell/crumbs";
+import { useTitle } from "@/shell/crumbs";
 import { KeyForm } from "./form";
 import { codeOf, nextOf } from "./return";
 import { saidOfRefusal, signIn, useSession } from "./session";
@@ -42,11 +42,13 @@ export default function Login() {
       },
     );
   }, [code, to]);
-  if (code) return <p className="p-4 text-text-2" role="status">Signing in with the code of the link…</p>;
+  if (code) return <p className="mt-[8vh] text-center text-text-2" role="status">Signing in with the code of the link…</p>;
   return (
-    <>
-      <PageHead crumbs={<h1>Sign in</h1>} />
-      <div className="flex max-w-md flex-col gap-4">
+    <div className="mx-auto mt-[8vh] flex w-full max-w-[400px] flex-col gap-4">
+      <header className="flex items-baseline gap-2">
+        <h1 className="text-xl">Sign in</h1><span className="text-text-2">to Muster at <b className="font-semibold">{window.location.host}</b></span>
+      </header>
+      <div className="flex flex-col gap-4 rounded-md border border-border bg-surface p-4">
         {says && <p role="alert" className="border-l-2 border-fail bg-tint-fail p-3">{says}</p>}
         {session?.signed_in && (
           <p className="text-text-2">
@@ -61,6 +63,6 @@ export default function Login() {
           <CommandLine command="muster keys create --scope read" />
         </div>
       </div>
-    </>
+    </div>
   );
 }
