@@ -15,6 +15,7 @@ fn why_paused(target: &str, execution: &Execution, why: &mut Why) {
         Some(reason) => format!("{target} is {reason}"),
         None => format!("{target} is paused"),
     };
+    why.rule_id = "paused";
     why.rule = match (&execution.phase, execution.row.resume_to) {
         (Phase::Shelved, _) => {
             "it was not sent yet and is in no queue; resumed, it is at its old place again".into()
@@ -54,6 +55,11 @@ impl Engine {
                     .collect(),
             ),
             Question::Why(id) => Reply::Why(self.why(now, &id).map(Box::new)),
+            Question::Verdicts(ids) => Reply::Verdicts(
+                ids.into_iter()
+                    .filter_map(|id| Some((id.clone(), self.why(now, &id)?.verdict)))
+                    .collect(),
+            ),
             Question::Position(id, key) => Reply::Position(
                 self.agents
                     .get(&id)
@@ -125,6 +131,7 @@ impl Engine {
         let agent = self.agents.get(&row.agent);
         let mut why = Why {
             verdict: String::new(),
+            rule_id: "moving",
             rule: String::new(),
             next: Vec::new(),
             changes: vec![cancel],
@@ -148,6 +155,7 @@ impl Engine {
                         .restart_grace(&execution.row.agent)
                         .unwrap_or_default()
                         .as_secs();
+                    why.rule_id = "absorbed";
                     why.rule = format!(
                         "a failed dial is absorbed, because no byte left and nothing can run twice (restart_grace {grace} s)"
                     );
@@ -164,6 +172,7 @@ impl Engine {
                     "{target} was sent to instance {} and has not answered yet",
                     attempt.instance
                 );
+                why.rule_id = "call_timeout";
                 why.rule = format!(
                     "an exchange may take agents.call_timeout ({} s)",
                     self.limits.call_timeout.as_secs()
@@ -172,6 +181,7 @@ impl Engine {
                     why.verdict = format!(
                         "{target} was being sent when the plane stopped; a sign of it is awaited"
                     );
+                    why.rule_id = "recovery_grace";
                     why.rule = "without a sign within executions.recovery_grace it ends as outcome_unknown".into();
                     why.next.push((
                         at,
@@ -184,11 +194,13 @@ impl Engine {
                     "{target} runs in instance {}, which will call back",
                     attempt.instance
                 );
+                why.rule_id = "callback";
                 why.rule = "a reasoner answers 202 and reports its end by a status callback".into();
             }
             Phase::Observed { ends_at, .. } => {
                 why.verdict =
                     format!("{target} runs inside its caller's process; the plane did not send it");
+                why.rule_id = "observed";
                 why.rule = "an observed execution ends by its own event, with its instance, or 60 s after its caller".into();
                 if let Some(at) = ends_at {
                     why.next
@@ -217,6 +229,7 @@ impl Engine {
                 approval.request,
                 approval.requested_at.rfc3339()
             );
+            why.rule_id = "approval";
             why.rule = format!(
                 "while it waits its clock stands and it holds no slot of {agent}; a decision lets it go on, and then its agent is told"
             );
@@ -236,6 +249,7 @@ impl Engine {
             }
         } else if let Some(wait) = execution.waits_for(WaitCause::AwaitingChild) {
             why.verdict = format!("{target} waits for {}, which waits itself", wait.reference);
+            why.rule_id = "awaiting_child";
             why.rule = format!(
                 "its agent said so; it goes on when no call of it waits any more, and holds no slot of {agent} until then"
             );
@@ -255,6 +269,7 @@ impl Engine {
                 "{target} waits because tags of {} are not approved: {tags}",
                 agent.id
             );
+            why.rule_id = "tags";
             why.rule =
                 "an agent that asks for a tag which needs an approval is not called before".into();
             let command = format!("muster tags approve {}", agent.id);
@@ -262,6 +277,7 @@ impl Engine {
         }
         let reason = self.hold.as_deref().unwrap_or("the agent is held");
         why.verdict = format!("{target} waits because dispatching is on hold: {reason}");
+        why.rule_id = "hold";
         why.rule = "while a hold is set nothing is dispatched".into();
         let command = match &self.hold {
             Some(_) => "muster unhold".to_owned(),
@@ -292,6 +308,7 @@ impl Engine {
                     agent.running(),
                     position.ahead
                 );
+                why.rule_id = "agent_full";
                 let source = match agent.cap {
                     Some(_) => "set by an operator",
                     None => "admission.max_concurrent_per_agent",
@@ -310,6 +327,7 @@ impl Engine {
                     "{target} waits for an instance of {} that can be called",
                     agent.id
                 );
+                why.rule_id = "no_instance";
                 why.rule = "what is queued stays queued until an instance is back".into();
                 self.dials(Some(agent), why);
             }

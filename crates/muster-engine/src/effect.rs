@@ -507,6 +507,8 @@ pub enum Reply {
     Agents(Vec<AgentState>),
     /// Why an execution is where it is.
     Why(Option<Box<Why>>),
+    /// A sentence for each execution that was asked about and is held.
+    Verdicts(Vec<(ExecutionId, String)>),
     /// A place in a queue.
     Position(Option<Position>),
     /// The hold over everything, and what lifting it would send.
@@ -705,6 +707,8 @@ pub struct AgentState {
 pub struct Why {
     /// One sentence, present tense.
     pub verdict: String,
+    /// A stable word for the rule.
+    pub rule_id: &'static str,
     /// The rule, with the actual numbers.
     pub rule: String,
     /// What happens next, and when.

@@ -712,6 +712,8 @@ pub enum Question {
     Agents,
     /// Why an execution is where it is; `None` when the engine does not hold it.
     Why(ExecutionId),
+    /// The verdict of each of these that the engine holds: why it is where it is.
+    Verdicts(Vec<ExecutionId>),
     /// The place of a queued execution.
     Position(AgentId, QueueKey),
     /// What an unhold would send.

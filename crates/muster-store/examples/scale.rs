@@ -9,8 +9,8 @@ use std::time::Instant;
 use muster_engine::Write;
 use muster_engine::row::{ExecutionRow, QueueKey};
 use muster_store::{
-    Commit, CommitEnd, Durability, ExecutionFilter, Glance, LeaseId, Options, Page, RunFilter,
-    SqliteStore, Store,
+    Also, Commit, CommitEnd, Durability, ExecutionFilter, Glance, LeaseId, Options, Page,
+    RunFilter, SqliteStore, Store,
 };
 use muster_wire::{
     AgentId, ExecutionId, ExecutionKind, FunctionKind, FunctionName, Lane, Origin, RunId, Status,
@@ -107,6 +107,45 @@ fn main() {
         Ok(store.ended_by_agent(ask.from, None)?.len())
     });
     timed("ids", || Ok(store.find_ids("NOTHING", 9)?.executions.len()));
+    timed("counts of runs", || {
+        Ok(store.run_counts(&RunFilter::default())?.len())
+    });
+    timed("counts", || {
+        Ok(store.execution_counts(&ExecutionFilter::default())?.len())
+    });
+    let text = Also {
+        text: Some("agent-7".into()),
+        ..Also::default()
+    };
+    timed("counts by text", || {
+        let also = text.clone();
+        let filter = ExecutionFilter {
+            also,
+            ..ExecutionFilter::default()
+        };
+        Ok(store.execution_counts(&filter)?.len())
+    });
+    timed("runs by text", || {
+        let filter = RunFilter {
+            also: text.clone(),
+            ..RunFilter::default()
+        };
+        Ok(store.run_counts(&filter)?.len())
+    });
+    timed("lately", || {
+        let ended_since = Some(Timestamp(
+            1_700_000_000_000_000 + finished as i64 * 1_000 - 500_000,
+        ));
+        let also = Also {
+            ended_since,
+            ..Also::default()
+        };
+        let filter = ExecutionFilter {
+            also,
+            ..ExecutionFilter::default()
+        };
+        Ok(store.executions(&filter, &page)?.len())
+    });
     timed("window", || {
         let agent = AgentId::trusted("agent-7");
         Ok(store.window(&agent, None, 128)?.rows.len())

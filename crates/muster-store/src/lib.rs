@@ -28,7 +28,7 @@ use muster_engine::event::{KnownTree, Submission};
 use muster_engine::fleet::row::{FleetHistoryRow, WorkerRow};
 use muster_engine::row::{
     ApprovalRow, AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey, QueuedRow,
-    Snapshot,
+    RunRow, Snapshot,
 };
 use muster_engine::{Write, event::Known};
 use muster_wire::{AgentId, ExecutionId, NodeId, RunId, Status, Timestamp, WorkerId};
@@ -40,8 +40,8 @@ pub use lease::{Lease, LeaseId};
 pub use memory::{Fault, Faults, MemoryStore};
 pub use outbox::Outbox;
 pub use question::{
-    ApprovalFilter, ExecutionFilter, Page, QuarantineItem, RunFilter, RunSummary, StoreAbout,
-    StoreSizes, StoredAgent, Window, WorkerFilter,
+    Also, ApprovalFilter, ExecutionFilter, Life, Page, QuarantineItem, RunFilter, RunSummary,
+    StepLine, StoreAbout, StoreSizes, StoredAgent, Window, WorkerFilter, run_status,
 };
 pub use sqlite::{Durability, Options, SqliteStore};
 pub use usage::{UsageAnswer, UsageBy, UsageKey, UsageQuestion};
@@ -224,6 +224,43 @@ pub trait Store: Outbox + Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be read.
     fn run(&self, run: &RunId) -> StoreResult<Option<RunSummary>>;
+
+    /// How many executions there are of each status, under a filter without its statuses.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn execution_counts(&self, filter: &ExecutionFilter) -> StoreResult<Vec<(Status, u64)>>;
+
+    /// How many runs there are of each state, under a filter without its statuses and states.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn run_counts(&self, filter: &RunFilter) -> StoreResult<Vec<(Status, u64)>>;
+
+    /// The marks of a run; `None` when it has none.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn run_marks(&self, run: &RunId) -> StoreResult<Option<RunRow>>;
+
+    /// The executions of a run in the order of their acceptance, as far as groups need them;
+    /// only the calls of one of them, if it is named.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn step_lines(&self, run: &RunId, parent: Option<&ExecutionId>) -> StoreResult<Vec<StepLine>>;
+
+    /// The ids of a run's executions, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn step_ids(&self, run: &RunId) -> StoreResult<Vec<ExecutionId>>;
+
+    /// Attempts and events of each of some executions.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn lives(&self, executions: &[ExecutionId]) -> StoreResult<Vec<Life>>;
 
     /// Every agent, or one.
     ///

@@ -1,8 +1,8 @@
 //! What lists and start-up ask, and the shapes of the answers. No SQL is here.
 
-use muster_engine::row::{AgentRow, ExecutionRow, InstanceRow, QueuedRow};
+use muster_engine::row::{AgentRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, QueuedRow};
 use muster_wire::{
-    AgentId, Category, Decision, ExecutionId, FunctionName, RunId, Status, Timestamp,
+    AgentId, Category, Decision, ExecutionId, FunctionName, Origin, RunId, Status, Timestamp,
 };
 
 /// What and where a store is, for people.
@@ -51,16 +51,31 @@ pub struct ExecutionFilter {
     pub since: Option<Timestamp>,
     /// Accepted before.
     pub until: Option<Timestamp>,
-    /// With exactly this reason of its status.
-    pub reason: Option<String>,
-    /// Open, or ended at or after.
-    pub ended_since: Option<Timestamp>,
-    /// Open, or ended before.
-    pub ended_until: Option<Timestamp>,
     /// Oldest first.
     pub oldest_first: bool,
     /// Ids that begin or end with this.
     pub id_part: Option<String>,
+    /// What else it may be narrowed to.
+    pub also: Also,
+}
+
+/// What both executions and runs may be narrowed to; of a run its root is meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Also {
+    /// A finer word: of its status, or of what it waits for.
+    pub reason: Option<String>,
+    /// Of this session.
+    pub session: Option<String>,
+    /// Of this actor.
+    pub actor: Option<String>,
+    /// Taken in by such a plane.
+    pub origin: Option<Origin>,
+    /// Of what ended, only what ended at or after; what is open always fits.
+    pub ended_since: Option<Timestamp>,
+    /// Of what ended, only what ended before; what is open always fits.
+    pub ended_until: Option<Timestamp>,
+    /// The id begins or ends with this, or it is a part of `agent.function`.
+    pub text: Option<String>,
 }
 
 /// Which workers. A page's cursor is the moment a worker was asked for, and its id.
@@ -91,6 +106,42 @@ pub struct RunFilter {
     pub until: Option<Timestamp>,
     /// Ids that begin or end with this.
     pub id_part: Option<String>,
+    /// Only in one of these states, exactly as [`run_status`] says; empty is any.
+    pub states: Vec<Status>,
+    /// Only where the root's function is this.
+    pub function: Option<FunctionName>,
+    /// Only where the root has this error category.
+    pub category: Option<Category>,
+    /// What else it may be narrowed to.
+    pub also: Also,
+}
+
+/// What the steps of a run are grouped by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepLine {
+    /// Its id.
+    pub id: ExecutionId,
+    /// The execution that called it.
+    pub parent: Option<ExecutionId>,
+    /// The agent.
+    pub agent: AgentId,
+    /// The function.
+    pub function: FunctionName,
+    /// Where it is.
+    pub status: Status,
+    /// When it was first sent, or accepted where it never was.
+    pub from: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// What is stored of the life of one execution.
+#[derive(Debug, Clone, Default)]
+pub struct Life {
+    /// Its attempts, first first.
+    pub attempts: Vec<AttemptRow>,
+    /// Its events, in order.
+    pub events: Vec<EventRow>,
 }
 
 /// Which approvals. The id in a page's cursor is execution and request with a space between.
@@ -119,6 +170,8 @@ pub struct RunSummary {
     pub status: Status,
     /// Members, by status.
     pub counts: Vec<(Status, u64)>,
+    /// When its last member ended; `None` while one is open.
+    pub ended_at: Option<Timestamp>,
     /// When it was cancelled.
     pub cancelled_at: Option<Timestamp>,
 }

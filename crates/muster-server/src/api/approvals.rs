@@ -20,6 +20,7 @@ use utoipa_axum::routes;
 
 use super::body::{self, PathText, Query, RawBody};
 use super::caller::Caller;
+use super::dry::{self, DryRun};
 use super::keys::audit;
 use super::paging;
 use super::pauses::{conflict, has_ended};
@@ -145,7 +146,10 @@ async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
 /// A person's decision on what an execution waits for.
 #[utoipa::path(
     post, path = "/api/v1/executions/{id}/approval-response", tag = "executions",
-    params(("id" = String, Path, description = "The execution")),
+    params(
+        ("id" = String, Path, description = "The execution"),
+        ("dry_run" = Option<bool>, Query, description = "Only say what it would do"),
+    ),
     request_body(content = serde_json::Value, description = "{decision: approved | rejected | request_changes, approval_request_id?, feedback?, response?}"),
     responses(
         (status = 200, description = "Taken, or the same again", body = DecisionAnswer),
@@ -157,6 +161,7 @@ async fn decide(
     State(app): State<App>,
     caller: Caller,
     PathText(id): PathText,
+    Query(dry): Query<DryRun>,
     RawBody(body): RawBody,
 ) -> Answer {
     let execution = show::execution_id(&id)?;
@@ -171,7 +176,41 @@ async fn decide(
         ));
     }
     said.execution = Some(execution);
+    if dry.is_wanted() {
+        let execution = said.execution.clone().unwrap_or_else(ExecutionId::mint);
+        let found = pending(&app, &execution, said.request.as_deref()).await?;
+        return dry::answer(dry::decision(&app, &caller, said.decision, &found).await?);
+    }
     settle(&app, said, caller.principal.clone()).await
+}
+
+/// The pending approval that a decision would be about.
+async fn pending(
+    app: &App,
+    execution: &ExecutionId,
+    request: Option<&str>,
+) -> Result<ApprovalRow, Problem> {
+    let (id, request) = (execution.clone(), request.map(str::to_owned));
+    let (_, found) = app
+        .blocking(move |stores| {
+            stores
+                .decisions
+                .approvals_named(Some(&id), request.as_deref())
+        })
+        .await?;
+    let open = found.into_iter().rfind(|row| row.decided_at.is_none());
+    match open {
+        Some(row) => Ok(row),
+        None => Err(match show::find(app, execution).await? {
+            None => show::unknown_execution(execution),
+            Some(view) if view.row.status.is_terminal() => has_ended(execution, view.row.status),
+            Some(_) => Problem::new(
+                Category::Conflict,
+                format!("{execution} waits for no decision of that name now"),
+            )
+            .execution(execution.as_str()),
+        }),
+    }
 }
 
 /// A decision from the service where a person made it. Signed, once the plane has a secret.

@@ -7,14 +7,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use muster_engine::event::{Cancel, TreeCancel};
 use muster_engine::{Event, Reply};
-use muster_wire::api::act::CancelAnswer;
+use muster_wire::api::act::{Act, CancelAnswer};
 use muster_wire::{Category, ExecutionId, RunId};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{self, PathText, RawBody};
+use super::body::{self, PathText, Query, RawBody};
 use super::caller::Caller;
+use super::dry::{self, DryRun};
 use super::keys::audit;
 use super::problem::{Answer, Problem};
 use super::show;
@@ -39,7 +40,10 @@ struct Why {
 /// Cancels one execution. The record is final at once; its agent is told.
 #[utoipa::path(
     post, path = "/api/v1/executions/{id}/cancel", tag = "executions",
-    params(("id" = String, Path, description = "The execution")),
+    params(
+        ("id" = String, Path, description = "The execution"),
+        ("dry_run" = Option<bool>, Query, description = "Only say what it would do"),
+    ),
     responses(
         (status = 200, description = "Cancelled", body = CancelAnswer),
         (status = 404, description = "No such execution"),
@@ -50,9 +54,14 @@ async fn cancel(
     State(app): State<App>,
     caller: Caller,
     PathText(id): PathText,
+    Query(dry): Query<DryRun>,
     RawBody(body): RawBody,
 ) -> Answer {
     let execution = show::execution_id(&id)?;
+    if dry.is_wanted() {
+        reason(&body)?;
+        return dry::answer(dry::one(&app, &caller, Act::Cancel, &execution).await?);
+    }
     let stopped = one(&app, &caller, &execution, reason(&body)?).await?;
     Ok(cancelled(
         Writer::object().text("execution_id", execution.as_str()),
@@ -117,7 +126,10 @@ pub(crate) async fn one(
 /// Cancels a run: open members end in one commit, and new ones are refused.
 #[utoipa::path(
     post, path = "/api/v1/workflows/{run}/cancel-tree", tag = "runs",
-    params(("run" = String, Path, description = "The run")),
+    params(
+        ("run" = String, Path, description = "The run"),
+        ("dry_run" = Option<bool>, Query, description = "Only say what it would do"),
+    ),
     responses(
         (status = 200, description = "Cancelled", body = CancelAnswer),
         (status = 404, description = "No such run"),
@@ -127,9 +139,14 @@ async fn cancel_tree(
     State(app): State<App>,
     caller: Caller,
     PathText(run): PathText,
+    Query(dry): Query<DryRun>,
     RawBody(body): RawBody,
 ) -> Answer {
     let run = RunId::parse(&run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
+    if dry.is_wanted() {
+        reason(&body)?;
+        return dry::answer(dry::tree(&app, &caller, Act::CancelTree, &run).await?);
+    }
     let stopped = tree(&app, &caller, &run, reason(&body)?).await?;
     Ok(cancelled(
         Writer::object().text("run_id", run.as_str()),

@@ -2,28 +2,32 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use muster_engine::row::ExecutionRow;
+use muster_engine::row::{EventKind, ExecutionRow};
 use muster_store::ExecutionFilter;
 use muster_store::outbox::DeliveryFilter;
-use muster_wire::api::execution::{AttemptList, Execution, ExecutionList};
-use muster_wire::{
-    AgentId, Category, ExecutionId, FunctionName, RunId, Status, Timestamp, WaitCause,
+use muster_wire::api::execution::{
+    AttemptList, Execution, ExecutionCounts, ExecutionList, FailedDial,
 };
-use serde::Deserialize;
+use muster_wire::{AgentId, ExecutionId, FunctionName, RunId, Status, Timestamp, WaitCause};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::approvals::status_word;
 use super::body::{PathText, Query};
 use super::caller::Caller;
+use super::filters::Asked;
 use super::paging;
 use super::problem::{Answer, Problem};
 use super::show::{self, ApprovalShown, Beside, Successor};
 use super::stamp::Stamp;
 use super::webhooks::MessageShown;
+use super::why::sentence;
 use super::write::{Writer, answer};
 use crate::app::App;
 use crate::auth::Need;
+
+/// Events that are looked through for dials that failed.
+const DIALS_MAX: usize = 1_000;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -48,7 +52,10 @@ async fn one(State(app): State<App>, caller: Caller, PathText(id): PathText) -> 
         .filter(|view| caller.sees(&view.row.principal))
         .ok_or_else(|| show::unknown_execution(&execution))?;
     let room = 768 + view.result.as_ref().map_or(0, |result| result.len());
+    let verdicts = sentence::verdicts(&app, std::iter::once(&*view.row)).await?;
     let beside = Beside {
+        as_of: None,
+        why: sentence::of(&view.row, &verdicts),
         restarted_as: successor(&app, &view.row).await?,
         webhook_events: webhook_events(&app, &view.row).await?,
         approval: approval(&app, &view.row).await?,
@@ -134,83 +141,82 @@ async fn webhook_events(
     Ok(Some(shown.collect()))
 }
 
-/// What a list may be narrowed to.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Filter {
-    #[serde(alias = "state")]
-    status: Option<String>,
-    agent: Option<String>,
-    function: Option<String>,
-    run_id: Option<String>,
-    parent_execution_id: Option<String>,
-    #[serde(alias = "category")]
-    error_category: Option<String>,
-    reason: Option<String>,
-    since: Option<String>,
-    until: Option<String>,
-    q: Option<String>,
-    order: Option<String>,
-    limit: Option<usize>,
-    cursor: Option<String>,
-}
-
 /// Executions, newest first.
 #[utoipa::path(
     get, path = "/api/v1/executions", tag = "executions",
     params(
         ("status" = Option<String>, Query, description = "Words, separated by commas"),
-        ("state" = Option<String>, Query, description = "The same as status"),
         ("agent" = Option<String>, Query, description = "Ids, separated by commas"),
         ("function" = Option<String>, Query),
         ("run_id" = Option<String>, Query), ("parent_execution_id" = Option<String>, Query),
-        ("error_category" = Option<String>, Query),
-        ("category" = Option<String>, Query, description = "The same as error_category"),
-        ("reason" = Option<String>, Query, description = "Exactly this status_reason"),
-        ("since" = Option<String>, Query, description = "RFC 3339: open, or ended then or later"),
-        ("until" = Option<String>, Query, description = "RFC 3339: open, or ended before"),
-        ("q" = Option<String>, Query, description = "Beginning or end of an id"),
+        ("state" = Option<String>, Query, description = "The same as status"),
+        ("category" = Option<String>, Query, description = "Error category"),
+        ("error_category" = Option<String>, Query, description = "The same as category"),
+        ("reason" = Option<String>, Query, description = "A finer word: of its status, or of what it waits for"),
+        ("label" = Option<String>, Query, description = "session=… or actor=…"),
+        ("origin" = Option<String>, Query, description = "dev, server or ci"),
+        ("since" = Option<String>, Query, description = "RFC 3339; of what ended, only what ended at or after. What is open is always there"),
+        ("until" = Option<String>, Query, description = "RFC 3339; of what ended, only what ended before"),
+        ("q" = Option<String>, Query, description = "Beginning or end of an id, or a part of agent.function"),
+        ("sort" = Option<String>, Query, description = "started"),
         ("order" = Option<String>, Query, description = "newest (default) or oldest"),
         ("limit" = Option<usize>, Query, description = "At most 500"),
         ("cursor" = Option<String>, Query),
     ),
     responses((status = 200, description = "A page", body = ExecutionList))
 )]
-async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
+async fn list(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
     let filter = filter(&asked)?;
-    let limit = page.limit;
+    let (limit, wanted) = (page.limit, filter.statuses.clone());
     let stamp = Stamp::now(&app);
-    let rows = app
-        .blocking(move |stores| stores.decisions.executions(&filter, &page))
-        .await?;
-    let next = (rows.len() == limit)
-        .then(|| {
-            rows.last()
-                .map(|row| paging::cursor(row.created_at, row.id.as_str()))
+    let (rows, counts) = app
+        .blocking(move |stores| -> muster_store::StoreResult<_> {
+            let rows = stores.decisions.executions(&filter, &page)?;
+            Ok((rows, stores.decisions.execution_counts(&filter)?))
         })
-        .flatten();
+        .await?;
+    let next = rows.last().filter(|_| rows.len() == limit);
+    let next = next.map(|row| paging::cursor(row.created_at, row.id.as_str()));
+    let verdicts = sentence::verdicts(&app, rows.iter()).await?;
+    let counts: ExecutionCounts = counts.into_iter().collect();
     let mut writer = Writer::object();
     stamp.write(&mut writer);
     writer
-        .list("executions", &rows, show::line)
+        .list("executions", &rows, |out, row| {
+            show::line_why(out, row, sentence::of(row, &verdicts).as_deref())
+        })
         .number("count", i64::try_from(rows.len()).unwrap_or(i64::MAX))
+        .value("counts", &counts)
+        .value("total", &counts.of_states(&wanted))
         .text_if("next_cursor", next.as_deref());
     Ok(writer.answer(StatusCode::OK))
 }
 
-fn filter(asked: &Filter) -> Result<ExecutionFilter, Problem> {
+fn filter(asked: &Asked) -> Result<ExecutionFilter, Problem> {
     fn id<T>(
         name: &str,
         text: Option<&String>,
         read: impl Fn(&str) -> Result<T, muster_wire::id::IdError>,
     ) -> Result<Option<T>, Problem> {
-        text.map(|text| read(text))
+        text.filter(|text| !text.is_empty())
+            .map(|text| read(text))
             .transpose()
             .map_err(|error| Problem::validation(format!("{name}: {error}")))
     }
+    let (mut statuses, states) = (statuses(asked.status.as_deref())?, asked.states()?);
+    if statuses.is_empty() {
+        statuses = states;
+    } else if !states.is_empty() {
+        statuses.retain(|status| states.contains(status));
+        if statuses.is_empty() {
+            return Err(Problem::validation(
+                "status and state name nothing in common; one of them is enough",
+            ));
+        }
+    }
     Ok(ExecutionFilter {
-        statuses: statuses(asked.status.as_deref())?,
+        statuses,
         agents: agents(asked.agent.as_deref())?,
         function: id("function", asked.function.as_ref(), FunctionName::parse)?,
         run: id("run_id", asked.run_id.as_ref(), RunId::parse)?,
@@ -219,17 +225,16 @@ fn filter(asked: &Filter) -> Result<ExecutionFilter, Problem> {
             asked.parent_execution_id.as_ref(),
             ExecutionId::parse,
         )?,
-        category: asked.error_category.as_deref().map(Category::from),
-        reason: asked.reason.clone().filter(|reason| !reason.is_empty()),
-        ended_since: time("since", asked.since.as_deref())?,
-        ended_until: time("until", asked.until.as_deref())?,
+        category: asked.category(),
+        since: None,
+        until: None,
         oldest_first: match asked.order.as_deref() {
-            None | Some("newest") => false,
+            None | Some("" | "newest") => false,
             Some("oldest") => true,
             Some(_) => return Err(Problem::validation("order is newest or oldest")),
         },
-        id_part: asked.q.clone().filter(|q| !q.is_empty()),
-        ..ExecutionFilter::default()
+        id_part: None,
+        also: asked.also()?,
     })
 }
 
@@ -294,12 +299,27 @@ pub(crate) fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, 
 async fn attempts(State(app): State<App>, caller: Caller, PathText(id): PathText) -> Answer {
     let execution = show::execution_id(&id)?;
     let wanted = execution.clone();
-    let (row, attempts) = app
+    let (row, attempts, events) = app
         .blocking(move |stores| -> muster_store::StoreResult<_> {
-            let (_, row) = stores.decisions.execution(&wanted)?;
-            Ok((row, stores.decisions.attempts(&wanted)?))
+            let store = &stores.decisions;
+            let (_, row) = store.execution(&wanted)?;
+            Ok((
+                row,
+                store.attempts(&wanted)?,
+                store.events_of(&wanted, DIALS_MAX)?,
+            ))
         })
         .await?;
+    let dials: Vec<FailedDial> = events
+        .iter()
+        .filter(|event| event.kind == EventKind::ExecutionAbsorbed)
+        .map(|event| FailedDial {
+            at: event.at.into(),
+            instance_id: event.instance.clone(),
+            attempt: event.attempt,
+            text: event.text.as_deref().map(str::to_owned),
+        })
+        .collect();
     if row.is_none_or(|row| !caller.sees(&row.principal)) {
         return Err(show::unknown_execution(&execution));
     }
@@ -325,5 +345,6 @@ async fn attempts(State(app): State<App>, caller: Caller, PathText(id): PathText
             }
             writer.end()
         });
+    writer.value("dials", &dials);
     Ok(writer.answer(StatusCode::OK))
 }

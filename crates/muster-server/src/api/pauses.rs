@@ -5,14 +5,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use muster_engine::event::{Pause, TreePause};
 use muster_engine::{Event, Reply};
-use muster_wire::api::act::PauseAnswer;
+use muster_wire::api::act::{Act, PauseAnswer};
 use muster_wire::{Category, ExecutionId, RunId, Status};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{PathText, RawBody};
+use super::body::{PathText, Query, RawBody};
 use super::caller::Caller;
 use super::cancel::{reason, unknown_run};
+use super::dry::{self, DryRun};
 use super::keys::audit;
 use super::problem::{Answer, Problem};
 use super::show;
@@ -30,7 +31,10 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// Pauses one execution. What was not sent is not sent until it is resumed.
 #[utoipa::path(
     post, path = "/api/v1/executions/{id}/pause", tag = "executions",
-    params(("id" = String, Path, description = "The execution")),
+    params(
+        ("id" = String, Path, description = "The execution"),
+        ("dry_run" = Option<bool>, Query, description = "Only say what it would do"),
+    ),
     request_body(content = serde_json::Value, description = "{reason?}"),
     responses(
         (status = 200, description = "Paused, or it was already", body = PauseAnswer),
@@ -42,15 +46,24 @@ async fn pause(
     State(app): State<App>,
     caller: Caller,
     PathText(id): PathText,
+    Query(dry): Query<DryRun>,
     RawBody(body): RawBody,
 ) -> Answer {
+    if dry.is_wanted() {
+        reason(&body)?;
+        let execution = show::execution_id(&id)?;
+        return dry::answer(dry::one(&app, &caller, Act::Pause, &execution).await?);
+    }
     one(&app, &caller, &id, &body, true).await
 }
 
 /// Resumes one execution: it has the state again that it had.
 #[utoipa::path(
     post, path = "/api/v1/executions/{id}/resume", tag = "executions",
-    params(("id" = String, Path, description = "The execution")),
+    params(
+        ("id" = String, Path, description = "The execution"),
+        ("dry_run" = Option<bool>, Query, description = "Only say what it would do"),
+    ),
     request_body(content = serde_json::Value, description = "{reason?}"),
     responses(
         (status = 200, description = "Resumed", body = PauseAnswer),
@@ -62,15 +75,24 @@ async fn resume(
     State(app): State<App>,
     caller: Caller,
     PathText(id): PathText,
+    Query(dry): Query<DryRun>,
     RawBody(body): RawBody,
 ) -> Answer {
+    if dry.is_wanted() {
+        reason(&body)?;
+        let execution = show::execution_id(&id)?;
+        return dry::answer(dry::one(&app, &caller, Act::Resume, &execution).await?);
+    }
     one(&app, &caller, &id, &body, false).await
 }
 
 /// Pauses a run: its open members, and whatever joins it from then on.
 #[utoipa::path(
     post, path = "/api/v1/workflows/{run}/pause-tree", tag = "runs",
-    params(("run" = String, Path, description = "The run")),
+    params(
+        ("run" = String, Path, description = "The run"),
+        ("dry_run" = Option<bool>, Query, description = "Only say what it would do"),
+    ),
     request_body(content = serde_json::Value, description = "{reason?}"),
     responses(
         (status = 200, description = "Paused", body = PauseAnswer),
@@ -82,15 +104,24 @@ async fn pause_tree(
     State(app): State<App>,
     caller: Caller,
     PathText(run): PathText,
+    Query(dry): Query<DryRun>,
     RawBody(body): RawBody,
 ) -> Answer {
+    if dry.is_wanted() {
+        reason(&body)?;
+        let run = RunId::parse(&run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
+        return dry::answer(dry::tree(&app, &caller, Act::PauseTree, &run).await?);
+    }
     tree(&app, &caller, &run, &body, true).await
 }
 
 /// Resumes a run: every paused member, also those that were paused one by one.
 #[utoipa::path(
     post, path = "/api/v1/workflows/{run}/resume-tree", tag = "runs",
-    params(("run" = String, Path, description = "The run")),
+    params(
+        ("run" = String, Path, description = "The run"),
+        ("dry_run" = Option<bool>, Query, description = "Only say what it would do"),
+    ),
     request_body(content = serde_json::Value, description = "{reason?}"),
     responses(
         (status = 200, description = "Resumed", body = PauseAnswer),
@@ -102,8 +133,14 @@ async fn resume_tree(
     State(app): State<App>,
     caller: Caller,
     PathText(run): PathText,
+    Query(dry): Query<DryRun>,
     RawBody(body): RawBody,
 ) -> Answer {
+    if dry.is_wanted() {
+        reason(&body)?;
+        let run = RunId::parse(&run).map_err(|e| Problem::validation(format!("run id: {e}")))?;
+        return dry::answer(dry::tree(&app, &caller, Act::ResumeTree, &run).await?);
+    }
     tree(&app, &caller, &run, &body, false).await
 }
 

@@ -1,11 +1,14 @@
 //! `POST /api/v1/executions/{id}/restart`: a run again, or one execution of it alone, taking over
 //! what need not be done twice. A lane like the others: reads what it runs again, then submits.
 
+mod plan;
+
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::IntoResponse as _;
 use bytes::Bytes;
 use muster_engine::Reply;
 use muster_engine::effect::Receipt;
@@ -20,9 +23,10 @@ use serde_json::value::RawValue;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{self, PathText};
+use super::body::{self, PathText, Query};
 use super::call::{self, Call, Context};
 use super::caller::Caller;
+use super::dry::DryRun;
 use super::execute::{REPLAYED, has_webhook, name, read_body};
 use super::problem::{Answer, Problem};
 use super::show;
@@ -85,7 +89,10 @@ struct Source {
 /// Runs an execution's whole run again, or the execution alone; what had succeeded is taken over.
 #[utoipa::path(
     post, path = "/api/v1/executions/{id}/restart", tag = "executions",
-    params(("id" = String, Path, description = "The execution")),
+    params(
+        ("id" = String, Path, description = "The execution"),
+        ("dry_run" = Option<bool>, Query, description = "Only say what it would do"),
+    ),
     request_body(content = Option<serde_json::Value>, description = "{\"scope\"?: \"workflow\"|\"execution\", \"reuse\"?: \"succeeded-before\"|\"all-succeeded\"|\"none\", \"fork\"?, \"input\"?, \"context\"?, \"reason\"?, \"webhook\"?}; may be absent"),
     responses(
         (status = 200, description = "With dry_run: what it would do", body = RestartConsequence),
@@ -100,6 +107,7 @@ async fn restart(
     State(app): State<App>,
     caller: Caller,
     PathText(id): PathText,
+    Query(dry): Query<DryRun>,
     headers: HeaderMap,
     body: Body,
 ) -> Answer {
@@ -121,6 +129,18 @@ async fn restart(
             "input: with scope workflow the root {} runs again with its own input; to change the input of {named} say scope execution, or restart the root",
             source.of.id
         )));
+    }
+    if dry.is_wanted() {
+        asked.reason()?;
+        Context::read(asked.context)?;
+        let plan = plan::Plan {
+            scope: scope.word(),
+            mode,
+            fork: asked.fork.unwrap_or(false),
+            named: source.named,
+            of: source.of,
+        };
+        return Ok(axum::Json(plan.consequence(&app).await?).into_response());
     }
     let submission = submission(&app, &caller, &headers, &held.bytes, &asked, mode, source)?;
     let Some(made) = submission.restart.as_deref().cloned() else {

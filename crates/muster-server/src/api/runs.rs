@@ -1,24 +1,31 @@
 //! Runs: the list, one, and the steps of one.
 
+mod detail;
+
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::IntoResponse as _;
 use muster_engine::row::ExecutionRow;
-use muster_store::{ExecutionFilter, Page, RunFilter, RunSummary};
+use muster_store::{ExecutionFilter, Page, RunFilter, RunSummary, Stores};
+use muster_wire::api::execution::ExecutionCounts;
 use muster_wire::api::run::{Run, RunList};
-use muster_wire::api::steps::Steps;
-use muster_wire::{AgentId, RunId};
+use muster_wire::api::steps::{StepGroups, Steps};
+use muster_wire::{AgentId, FunctionName, RunId, Status, WaitCause};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::body::{PathText, Query};
 use super::caller::Caller;
-use super::executions::{statuses, time};
+use super::executions::statuses;
+use super::filters::Asked;
 use super::paging;
 use super::problem::{Answer, Problem};
 use super::show;
 use super::stamp::Stamp;
+use super::steps;
 use super::usage;
+use super::why::sentence;
 use super::write::Writer;
 use crate::app::App;
 
@@ -26,19 +33,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(one))
-        .routes(routes!(steps))
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Filter {
-    status: Option<String>,
-    agent: Option<String>,
-    since: Option<String>,
-    until: Option<String>,
-    q: Option<String>,
-    limit: Option<usize>,
-    cursor: Option<String>,
+        .routes(routes!(some_steps))
+        .routes(routes!(groups))
 }
 
 /// Runs, newest first.
@@ -46,32 +42,140 @@ struct Filter {
     get, path = "/api/v1/runs", tag = "runs",
     params(
         ("status" = Option<String>, Query, description = "Words, separated by commas"),
+        ("state" = Option<String>, Query, description = "Words, separated by commas: exactly as a run's `state` says. `status=running` finds every run with an open member"),
         ("agent" = Option<String>, Query, description = "The root's agent"),
-        ("since" = Option<String>, Query), ("until" = Option<String>, Query),
-        ("q" = Option<String>, Query, description = "Beginning or end of an id"),
+        ("function" = Option<String>, Query, description = "The root's function"),
+        ("category" = Option<String>, Query, description = "The root's error category"),
+        ("reason" = Option<String>, Query, description = "A finer word of the root"),
+        ("label" = Option<String>, Query, description = "session=… or actor=…"),
+        ("origin" = Option<String>, Query, description = "dev, server or ci"),
+        ("since" = Option<String>, Query, description = "RFC 3339; of what ended, only what ended at or after. What is open is always there"),
+        ("until" = Option<String>, Query, description = "RFC 3339; of what ended, only what ended before"),
+        ("q" = Option<String>, Query, description = "Beginning or end of an id, or a part of agent.function"),
+        ("sort" = Option<String>, Query, description = "started"),
         ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query),
     ),
     responses((status = 200, description = "A page", body = RunList))
 )]
-async fn list(State(app): State<App>, Query(asked): Query<Filter>) -> Answer {
+async fn list(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
-    let agent = asked.agent.as_deref().map(AgentId::parse).transpose();
-    let filter = RunFilter {
-        statuses: statuses(asked.status.as_deref())?,
-        agent: agent.map_err(|error| Problem::validation(format!("agent: {error}")))?,
-        since: time("since", asked.since.as_deref())?,
-        until: time("until", asked.until.as_deref())?,
-        id_part: asked.q.filter(|q| !q.is_empty()),
-    };
+    let filter = filter(&asked)?;
+    let states = [filter.states.clone(), filter.statuses.clone()].concat();
     let stamp = Stamp::now(&app);
+    let counted = filter.clone();
+    let counts: ExecutionCounts = app
+        .blocking(move |stores| stores.decisions.run_counts(&counted))
+        .await?
+        .into_iter()
+        .collect();
     let (runs, next) = page_of(&app, filter, page).await?;
+    let whys = whys(&app, &runs).await?;
     let mut writer = Writer::object();
     stamp.write(&mut writer);
     writer
-        .list("runs", &runs, summary)
+        .list("runs", runs.iter().zip(&whys), |out, (run, why)| {
+            let mut writer = Writer::object_in(out);
+            members(&mut writer, run);
+            writer.text_if("why", why.as_deref());
+            writer.end()
+        })
         .number("count", i64::try_from(runs.len()).unwrap_or(i64::MAX))
+        .value("counts", &counts)
+        .value("total", &counts.of_states(&states))
         .text_if("next_cursor", next.as_deref());
     Ok(writer.answer(StatusCode::OK))
+}
+
+fn filter(asked: &Asked) -> Result<RunFilter, Problem> {
+    if asked.run_id.is_some() || asked.parent_execution_id.is_some() || asked.order.is_some() {
+        return Err(Problem::validation(
+            "run_id, parent_execution_id and order narrow executions, not runs",
+        ));
+    }
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let agent = given(&asked.agent)
+        .map(|id| AgentId::parse(&id))
+        .transpose();
+    let function = given(&asked.function)
+        .map(|name| FunctionName::parse(&name))
+        .transpose();
+    Ok(RunFilter {
+        statuses: statuses(asked.status.as_deref())?,
+        states: asked.states()?,
+        agent: agent.map_err(|error| Problem::validation(format!("agent: {error}")))?,
+        function: function.map_err(|error| Problem::validation(format!("function: {error}")))?,
+        category: asked.category(),
+        also: asked.also()?,
+        ..RunFilter::default()
+    })
+}
+
+/// Why each of these runs waits, or did not end well: by its root, or by the member that holds
+/// it up.
+async fn whys(app: &App, runs: &[RunSummary]) -> Result<Vec<Option<String>>, Problem> {
+    let wanted: Vec<Option<RunId>> = runs
+        .iter()
+        .map(|run| {
+            let held = run.counts.iter().any(|(status, count)| {
+                *count > 0 && matches!(status, Status::Queued | Status::Waiting | Status::Paused)
+            });
+            let open = !run.status.is_terminal() && !sentence::is_held_up(&run.root);
+            (open && held).then(|| run.id.clone())
+        })
+        .collect();
+    let holders = app
+        .blocking(move |stores| -> muster_store::StoreResult<Vec<_>> {
+            wanted
+                .iter()
+                .map(|run| run.as_ref().map_or(Ok(None), |run| holder(stores, run)))
+                .collect()
+        })
+        .await?;
+    let explained: Vec<&ExecutionRow> = runs
+        .iter()
+        .zip(&holders)
+        .map(|(run, holder)| holder.as_ref().unwrap_or(&run.root))
+        .collect();
+    let verdicts = sentence::verdicts(app, explained.iter().copied()).await?;
+    Ok(explained
+        .iter()
+        .map(|row| sentence::of(row, &verdicts))
+        .collect())
+}
+
+/// The member that holds a run up, if it is one below its root.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) async fn holder_of(
+    app: &App,
+    run: &RunSummary,
+) -> Result<Option<ExecutionRow>, Problem> {
+    if run.status.is_terminal() || sentence::is_held_up(&run.root) {
+        return Ok(None);
+    }
+    let id = run.id.clone();
+    Ok(app.blocking(move |stores| holder(stores, &id)).await?)
+}
+
+/// The member that holds a run up: one that waits for a person before one that waits for a slot.
+fn holder(stores: &Stores, run: &RunId) -> muster_store::StoreResult<Option<ExecutionRow>> {
+    let page = Page {
+        after: None,
+        limit: 20,
+    };
+    let filter = ExecutionFilter {
+        run: Some(run.clone()),
+        statuses: vec![Status::Waiting, Status::Paused, Status::Queued],
+        oldest_first: true,
+        ..ExecutionFilter::default()
+    };
+    let rows = stores.decisions.executions(&filter, &page)?;
+    Ok(rows.into_iter().min_by_key(|row| match &row.wait {
+        Some(wait) if wait.cause == WaitCause::Approval => 0,
+        Some(_) => 2,
+        None => 1,
+    }))
 }
 
 /// One page of runs, and the cursor of the next.
@@ -104,6 +208,11 @@ pub(crate) async fn page_of(
 async fn one(State(app): State<App>, caller: Caller, PathText(run): PathText) -> Answer {
     let stamp = Stamp::now(&app);
     let run = known(&app, &caller, &run).await?;
+    let why = whys(&app, std::slice::from_ref(&run))
+        .await?
+        .pop()
+        .flatten();
+    let detail = detail::of(&app, &run).await?;
     let mut writer = Writer::object();
     stamp.write(&mut writer);
     members(&mut writer, &run);
@@ -112,12 +221,18 @@ async fn one(State(app): State<App>, caller: Caller, PathText(run): PathText) ->
         .blocking(move |stores| usage::of_run(&*stores.decisions, &id))
         .await?;
     writer.raw("usage", &serde_json::to_vec(&usage).unwrap_or_default());
+    writer.text_if("why", why.as_deref());
+    detail.write(&mut writer);
     Ok(writer.answer(StatusCode::OK))
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct StepsAsked {
+    view: Option<String>,
+    after: Option<String>,
+    after_position: Option<String>,
+    ids: Option<String>,
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -127,19 +242,40 @@ struct StepsAsked {
     get, path = "/api/v1/runs/{run}/steps", tag = "runs",
     params(
         ("run" = String, Path, description = "The run"),
-        ("limit" = Option<usize>, Query), ("cursor" = Option<String>, Query),
+        ("view" = Option<String>, Query, description = "columns: without payloads, for a drawing"),
+        ("after" = Option<String>, Query, description = "In columns: behind this step, as `next` said"),
+        ("after_position" = Option<String>, Query, description = "In columns: only what changed since, as `position` said"),
+        ("ids" = Option<String>, Query, description = "In columns: only these, separated by commas; at most 500"),
+        ("limit" = Option<usize>, Query, description = "At most 500; in columns 2,000"),
+        ("cursor" = Option<String>, Query),
     ),
     responses(
         (status = 200, description = "A page, or columns", body = Steps),
         (status = 404, description = "No such run"),
     )
 )]
-async fn steps(
+async fn some_steps(
     State(app): State<App>,
     caller: Caller,
     PathText(run): PathText,
     Query(asked): Query<StepsAsked>,
 ) -> Answer {
+    match asked.view.as_deref() {
+        None | Some("") => {}
+        Some("columns") => {
+            let wanted = steps::Wanted::read(
+                &app,
+                asked.after.as_deref(),
+                asked.after_position.as_deref(),
+                asked.ids.as_deref(),
+                asked.limit,
+            )?;
+            let run = known(&app, &caller, &run).await?;
+            let columns = steps::columns(&app, &run, wanted).await?;
+            return Ok(axum::Json(columns).into_response());
+        }
+        Some(_) => return Err(Problem::validation("view is columns, or absent")),
+    }
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
     let run = known(&app, &caller, &run).await?;
     let (rows, next) = steps_of(&app, &run.id, page).await?;
@@ -150,6 +286,38 @@ async fn steps(
         .list("steps", &rows, show::line)
         .text_if("next_cursor", next.as_deref());
     Ok(writer.answer(StatusCode::OK))
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct GroupsAsked {
+    parent: Option<String>,
+}
+
+/// The executions of a run, grouped by what called them and what they call: for runs with more
+/// steps than anybody draws.
+#[utoipa::path(
+    get, path = "/api/v1/runs/{run}/groups", tag = "runs",
+    params(
+        ("run" = String, Path, description = "The run"),
+        ("parent" = Option<String>, Query, description = "Only what this execution called"),
+    ),
+    responses(
+        (status = 200, description = "Its groups, the largest first", body = StepGroups),
+        (status = 404, description = "No such run"),
+    )
+)]
+async fn groups(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(run): PathText,
+    Query(asked): Query<GroupsAsked>,
+) -> Answer {
+    let parent = asked.parent.filter(|parent| !parent.is_empty());
+    let parent = parent.map(|id| show::execution_id(&id)).transpose()?;
+    let run = known(&app, &caller, &run).await?;
+    let groups = steps::grouped(&app, &run, parent).await?;
+    Ok(axum::Json(groups).into_response())
 }
 
 /// One page of the executions of a run, oldest first, and the cursor of the next.
@@ -185,18 +353,12 @@ async fn known(app: &App, caller: &Caller, run: &str) -> Result<RunSummary, Prob
         .ok_or_else(|| Problem::not_found(format!("there is no run {id}")))
 }
 
-fn summary(out: Vec<u8>, run: &RunSummary) -> Vec<u8> {
-    let mut writer = Writer::object_in(out);
-    members(&mut writer, run);
-    writer.end()
-}
-
 /// What is known of a run, as members of an object.
 fn members(writer: &mut Writer, run: &RunSummary) {
     let links = run.root.links.as_deref();
     let replay = links.and_then(|links| links.replay.as_ref());
     let source = replay.map(|replay| replay.source.as_str());
-    let ended_at = run.root.ended_at.filter(|_| run.status.is_terminal());
+    let ended_at = run.ended_at;
     let total: u64 = run.counts.iter().map(|(_, count)| count).sum();
     writer
         .text("run_id", run.id.as_str())

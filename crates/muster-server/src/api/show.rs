@@ -98,6 +98,10 @@ pub(crate) struct ApprovalShown {
 /// What is shown of one execution beside its row.
 #[derive(Default)]
 pub(crate) struct Beside {
+    /// The plane's time.
+    pub(crate) as_of: Option<muster_wire::Timestamp>,
+    /// Why it waits, or did not end well.
+    pub(crate) why: Option<String>,
     /// Its latest restart.
     pub(crate) restarted_as: Option<Successor>,
     /// What became of the messages for its webhook.
@@ -130,6 +134,9 @@ pub(crate) fn whole_with(out: Vec<u8>, view: &ExecutionView, beside: &Beside) ->
     if let Some(details) = &view.details {
         writer.raw("error_details", &details.0);
     }
+    writer
+        .text_if("why", beside.why.as_deref())
+        .time_if("as_of", beside.as_of);
     if let Some(successor) = &beside.restarted_as {
         writer.value("restarted_as", successor);
     }
@@ -142,6 +149,14 @@ pub(crate) fn whole_with(out: Vec<u8>, view: &ExecutionView, beside: &Beside) ->
             .text("approval_status", approval.status)
             .text_if("approval_request_url", approval.url.as_deref());
     }
+    writer.end()
+}
+
+/// One line of a list with the sentence that says why.
+pub(crate) fn line_why(out: Vec<u8>, execution: &ExecutionRow, why: Option<&str>) -> Vec<u8> {
+    let mut writer = Writer::object_in(out);
+    row(&mut writer, execution);
+    writer.text_if("why", why);
     writer.end()
 }
 

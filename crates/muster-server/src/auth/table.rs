@@ -209,6 +209,7 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/runs", Read),
     rule("GET", "/api/v1/runs/{run}", Results),
     rule("GET", "/api/v1/runs/{run}/steps", Results),
+    rule("GET", "/api/v1/runs/{run}/groups", Results),
     rule("POST", "/api/v1/workflows/{run}/cancel-tree", Cancel),
     rule("GET", "/api/ui/v1/executions/events", Results),
     // Tools for language models: each asks for the scope of what it does.

@@ -218,6 +218,7 @@ impl List {
                 since: moment("since"),
                 until: moment("until"),
                 id_part: given.text("id_part"),
+                ..RunFilter::default()
             },
             page: page(given)?,
         })

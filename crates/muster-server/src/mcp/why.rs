@@ -29,8 +29,11 @@ impl Why {
 
 /// Explains where something stands.
 pub(super) async fn run(app: &App, caller: &Caller, Why(id): &Why) -> Result<Found, Problem> {
-    let body = why::explain(app, caller, id).await?;
-    serde_json::from_slice(&body).map_err(|error| Problem::internal(&error))
+    let why = why::explain(app, caller, id, None).await?;
+    match serde_json::to_value(why).map_err(|error| Problem::internal(&error))? {
+        Value::Object(found) => Ok(found),
+        _ => Err(Problem::internal(&"an explanation is no object")),
+    }
 }
 
 /// What it gives. Evidence is shown as the API shows it, so there may be more of it.
@@ -45,8 +48,9 @@ pub(super) fn schema() -> Value {
             ("verdict", output::text("Why, in a sentence.")),
             (
                 "rule",
-                output::text("The rule behind it, with its numbers."),
+                json!({"type": "object", "description": "The rule behind it: text with its numbers, and where it is written down."}),
             ),
+            ("name", output::text("What it is called.")),
             (
                 "status_reason",
                 output::text("A finer word than the state."),
@@ -59,10 +63,7 @@ pub(super) fn schema() -> Value {
                 "changes",
                 output::list(items.clone(), "What would change it."),
             ),
-            (
-                "ruled_out",
-                output::list(json!({"type": "string"}), "What it is not."),
-            ),
+            ("ruled_out", output::list(items.clone(), "What it is not.")),
             (
                 "execution",
                 json!({"type": "object", "description": "The execution."}),
@@ -71,14 +72,7 @@ pub(super) fn schema() -> Value {
                 "attempts",
                 output::list(items.clone(), "How often it was sent, and how that went."),
             ),
-            (
-                "queue",
-                json!({"type": "object", "description": "The agent's queue."}),
-            ),
-            (
-                "evidence",
-                output::list(items, "What was seen, oldest first."),
-            ),
+            ("facts", output::list(items, "What was seen, oldest first.")),
         ],
     );
     schema["additionalProperties"] = true.into();

@@ -19,7 +19,7 @@ use muster_engine::fleet::row::{FleetHistoryRow, WorkerRow};
 use muster_engine::replay;
 use muster_engine::row::{
     ApprovalRow, AttemptRow, EventRow, ExecutionRow, OpenExecution, Payload, PayloadKind,
-    QueueCount, QueueKey, QueuedRow, Snapshot,
+    QueueCount, QueueKey, QueuedRow, RunRow, Snapshot,
 };
 use muster_wire::{AgentId, ExecutionId, NodeId, ParentEnd, RunId, Status, Timestamp, WorkerId};
 use parking_lot::Mutex;
@@ -30,9 +30,9 @@ use self::annex::Beside;
 use self::state::{Large, State};
 use crate::{
     AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced,
-    Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store,
-    StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, UsageAnswer, UsageQuestion,
-    Window, WorkerFilter, check,
+    Lease, LeaseId, Life, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary,
+    StepLine, Store, StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, UsageAnswer,
+    UsageQuestion, Window, WorkerFilter, check,
 };
 
 /// A store that is gone when it is dropped.
@@ -339,6 +339,37 @@ impl Store for MemoryStore {
 
     fn usage_of_run(&self, run: &RunId) -> StoreResult<crate::usage::Sums> {
         Ok(usage::of_run(&self.state.lock(), run))
+    }
+
+    fn execution_counts(&self, filter: &ExecutionFilter) -> StoreResult<Vec<(Status, u64)>> {
+        Ok(question::execution_counts(&self.state.lock(), filter))
+    }
+
+    fn run_counts(&self, filter: &RunFilter) -> StoreResult<Vec<(Status, u64)>> {
+        Ok(question::run_counts(&self.state.lock(), filter))
+    }
+
+    fn run_marks(&self, run: &RunId) -> StoreResult<Option<RunRow>> {
+        Ok(self.state.lock().runs.get(run).cloned())
+    }
+
+    fn step_lines(&self, run: &RunId, parent: Option<&ExecutionId>) -> StoreResult<Vec<StepLine>> {
+        Ok(question::step_lines(&self.state.lock(), run, parent))
+    }
+
+    fn step_ids(&self, run: &RunId) -> StoreResult<Vec<ExecutionId>> {
+        let lines = question::step_lines(&self.state.lock(), run, None);
+        Ok(lines.into_iter().map(|line| line.id).collect())
+    }
+
+    fn lives(&self, executions: &[ExecutionId]) -> StoreResult<Vec<Life>> {
+        let life = |id: &ExecutionId| {
+            Ok(Life {
+                attempts: self.attempts(id)?,
+                events: self.events_of(id, usize::MAX)?,
+            })
+        };
+        executions.iter().map(life).collect()
     }
 
     fn agents(&self, only: Option<&AgentId>) -> StoreResult<Vec<StoredAgent>> {

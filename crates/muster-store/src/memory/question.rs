@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use muster_engine::row::{ApprovalRow, ExecutionRow, InstanceRow};
-use muster_wire::{AgentId, RunId, Status, Timestamp};
+use muster_wire::{AgentId, ExecutionId, RunId, Status, Timestamp};
 
 use super::state::State;
 use crate::question::run_status;
-use crate::{ApprovalFilter, ExecutionFilter, Page, RunFilter, RunSummary};
+use crate::{Also, ApprovalFilter, ExecutionFilter, Page, RunFilter, RunSummary, StepLine};
 
 /// An instance that is gone for longer is no longer read.
 const GONE_US: i64 = 24 * 3600 * 1_000_000;
@@ -19,25 +19,119 @@ pub(super) fn executions(
     page: &Page,
 ) -> Vec<ExecutionRow> {
     let wanted = |row: &&ExecutionRow| {
-        (filter.statuses.is_empty() || filter.statuses.contains(&row.status))
-            && (filter.agents.is_empty() || filter.agents.contains(&row.agent))
-            && (filter.reason.is_none() || filter.reason.as_deref() == row.status_reason.as_deref())
-            && filter
-                .ended_since
-                .is_none_or(|at| row.ended_at.is_none_or(|end| end >= at))
-            && filter
-                .ended_until
-                .is_none_or(|at| row.ended_at.is_none_or(|end| end < at))
-            && filter.function.as_ref().is_none_or(|f| *f == row.function)
-            && filter.run.as_ref().is_none_or(|id| *id == row.run)
-            && (filter.parent.is_none() || filter.parent == row.parent)
-            && (filter.category.is_none() || filter.category == row.error_category)
-            && filter.since.is_none_or(|at| row.created_at >= at)
-            && filter.until.is_none_or(|at| row.created_at < at)
-            && has_part(filter.id_part.as_deref(), row.id.as_str())
+        (filter.statuses.is_empty() || filter.statuses.contains(&row.status)) && fits(filter, row)
     };
     let rows = state.executions.values().filter(wanted).collect();
     paged(rows, page, filter.oldest_first)
+}
+
+/// Whether an execution is what a filter wants, but for its status.
+fn fits(filter: &ExecutionFilter, row: &ExecutionRow) -> bool {
+    (filter.agents.is_empty() || filter.agents.contains(&row.agent))
+        && filter.function.as_ref().is_none_or(|f| *f == row.function)
+        && filter.run.as_ref().is_none_or(|id| *id == row.run)
+        && (filter.parent.is_none() || filter.parent == row.parent)
+        && (filter.category.is_none() || filter.category == row.error_category)
+        && filter.since.is_none_or(|at| row.created_at >= at)
+        && filter.until.is_none_or(|at| row.created_at < at)
+        && has_part(filter.id_part.as_deref(), row.id.as_str())
+        && fits_also(&filter.also, row, row.id.as_str())
+        && (!row.status.is_terminal() || in_range(&filter.also, row))
+}
+
+fn fits_also(also: &Also, row: &ExecutionRow, id: &str) -> bool {
+    let reason = |wanted: &String| {
+        let said = row.status_reason.as_deref().unwrap_or_default();
+        let waits = row.wait.as_ref().filter(|_| !row.status.is_terminal());
+        said.split(':').next() == Some(wanted.as_str())
+            || waits.is_some_and(|wait| wait.cause.word() == wanted)
+    };
+    let text = |wanted: &String| {
+        let name = format!("{}.{}", row.agent, row.function).to_ascii_lowercase();
+        has_part(Some(wanted), id) || name.contains(&wanted.to_ascii_lowercase())
+    };
+    also.reason.as_ref().is_none_or(reason)
+        && also
+            .session
+            .as_deref()
+            .is_none_or(|it| row.session.as_deref() == Some(it))
+        && also
+            .actor
+            .as_deref()
+            .is_none_or(|it| row.actor.as_deref() == Some(it))
+        && also.origin.is_none_or(|it| it == row.origin)
+        && also.text.as_ref().is_none_or(text)
+}
+
+/// Whether one that ended did so in the range of a filter.
+fn in_range(also: &Also, row: &ExecutionRow) -> bool {
+    also.ended_since
+        .is_none_or(|at| row.ended_at.is_some_and(|ended| ended >= at))
+        && also
+            .ended_until
+            .is_none_or(|at| row.ended_at.is_some_and(|ended| ended < at))
+}
+
+/// How many executions there are of each status.
+pub(super) fn execution_counts(state: &State, filter: &ExecutionFilter) -> Vec<(Status, u64)> {
+    let rows = state.executions.values().filter(|row| fits(filter, row));
+    counted(rows.map(|row| row.status))
+}
+
+fn counted(states: impl Iterator<Item = Status>) -> Vec<(Status, u64)> {
+    let mut counts: BTreeMap<Status, u64> = BTreeMap::new();
+    for state in states {
+        *counts.entry(state).or_default() += 1;
+    }
+    counts.into_iter().collect()
+}
+
+/// How many runs there are of each state.
+pub(super) fn run_counts(state: &State, filter: &RunFilter) -> Vec<(Status, u64)> {
+    let roots = state
+        .executions
+        .values()
+        .filter(|row| is_run(state, filter, row));
+    counted(roots.map(|root| summary(state, root.clone()).status))
+}
+
+/// Whether a row is the root of a run that a filter wants, but for its state.
+fn is_run(state: &State, filter: &RunFilter, row: &ExecutionRow) -> bool {
+    row.root == row.id
+        && filter.agent.as_ref().is_none_or(|id| *id == row.agent)
+        && filter.function.as_ref().is_none_or(|f| *f == row.function)
+        && (filter.category.is_none() || filter.category == row.error_category)
+        && filter.since.is_none_or(|at| row.created_at >= at)
+        && filter.until.is_none_or(|at| row.created_at < at)
+        && has_part(filter.id_part.as_deref(), row.run.as_str())
+        && fits_also(&filter.also, row, row.run.as_str())
+        && (in_range(&filter.also, row)
+            || state
+                .run_members(&row.run)
+                .any(|row| !row.status.is_terminal()))
+}
+
+/// The executions of a run as far as groups need them.
+pub(super) fn step_lines(
+    state: &State,
+    run: &RunId,
+    parent: Option<&ExecutionId>,
+) -> Vec<StepLine> {
+    let members = state.run_members(run);
+    let mut rows: Vec<&ExecutionRow> = members
+        .filter(|row| parent.is_none() || row.parent.as_ref() == parent)
+        .collect();
+    rows.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    let line = |row: &ExecutionRow| StepLine {
+        id: row.id.clone(),
+        parent: row.parent.clone(),
+        agent: row.agent.clone(),
+        function: row.function.clone(),
+        status: row.status,
+        from: row.started_at.unwrap_or(row.created_at),
+        ended_at: row.ended_at,
+    };
+    rows.into_iter().map(line).collect()
 }
 
 /// Approvals as the filter says, newest first.
@@ -91,12 +185,12 @@ fn paged(mut rows: Vec<&ExecutionRow>, page: &Page, oldest_first: bool) -> Vec<E
 /// Runs as the filter says, newest first.
 pub(super) fn runs(state: &State, filter: &RunFilter, page: &Page) -> Vec<RunSummary> {
     let wanted = |row: &&ExecutionRow| {
-        row.root == row.id
-            && filter.agent.as_ref().is_none_or(|id| *id == row.agent)
-            && filter.since.is_none_or(|at| row.created_at >= at)
-            && filter.until.is_none_or(|at| row.created_at < at)
-            && has_part(filter.id_part.as_deref(), row.run.as_str())
+        is_run(state, filter, row)
             && (filter.statuses.is_empty() || has_status(state, row, &filter.statuses))
+            && (filter.states.is_empty()
+                || filter
+                    .states
+                    .contains(&summary(state, (*row).clone()).status))
     };
     let roots = state.executions.values().filter(wanted).collect();
     paged(roots, page, false)
@@ -126,14 +220,16 @@ pub(super) fn run(state: &State, id: &RunId) -> Option<RunSummary> {
 }
 
 fn summary(state: &State, root: ExecutionRow) -> RunSummary {
-    let mut counts: BTreeMap<Status, u64> = BTreeMap::new();
-    for row in state.run_members(&root.run) {
-        *counts.entry(row.status).or_default() += 1;
-    }
-    let counts: Vec<(Status, u64)> = counts.into_iter().collect();
+    let counts = counted(state.run_members(&root.run).map(|row| row.status));
+    let status = run_status(root.status, &counts);
+    let ended_at = state
+        .run_members(&root.run)
+        .filter_map(|row| row.ended_at)
+        .max();
     RunSummary {
         id: root.run.clone(),
-        status: run_status(root.status, &counts),
+        status,
+        ended_at: ended_at.filter(|_| status.is_terminal()),
         cancelled_at: state.runs.get(&root.run).and_then(|run| run.cancelled_at),
         root,
         counts,

@@ -10,6 +10,7 @@ mod backup;
 mod codes;
 mod commit;
 mod connection;
+mod counts;
 mod fleet;
 mod fleet_rows;
 mod glance;
@@ -28,6 +29,7 @@ mod restore;
 mod retire;
 mod rows;
 mod schema;
+mod steps;
 mod store;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,11 @@
 //! The questions of lists: executions, runs, agents, events. Each names the index it walks, so
-//! that a page costs what it shows and not what there is. Reads no payload.
+//! that a page costs what it shows and not what there is. Counts come from indices that hold
+//! what they are narrowed by. Reads no payload.
+
+use std::borrow::Cow;
 
 use muster_engine::row::{ApprovalRow, EventRow, ExecutionRow};
-use muster_wire::{AgentId, ExecutionId, RunId, Status};
+use muster_wire::{AgentId, ExecutionId, RunId, Status, WaitCause};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -12,7 +15,7 @@ use super::known::{all, first, readable};
 use super::rows::{self, Columns, event_columns, execution_columns};
 use crate::question::run_status;
 use crate::{
-    ApprovalFilter, ExecutionFilter, Page, RunFilter, RunSummary, StoreResult, StoredAgent,
+    Also, ApprovalFilter, ExecutionFilter, Page, RunFilter, RunSummary, StoreResult, StoredAgent,
 };
 
 /// Up to so many open executions are sorted; with more, walking by time finds a page sooner.
@@ -57,6 +60,68 @@ impl Where {
             &format!("(substr({column}, 1, {length}) = ? OR substr({column}, -{length}) = ?)"),
             std::iter::repeat_n(Value::Text(part.to_owned()), 2),
         );
+    }
+
+    /// What executions and runs may be narrowed to, but for when they ended.
+    fn also(&mut self, also: &Also, id: &str) {
+        let bytes = |text: &String| Value::Blob(text.as_bytes().to_vec());
+        if let Some(reason) = &also.reason {
+            let cause = WaitCause::from_word(reason).map_or(-1, |cause| cause.code());
+            let length = reason.len() + 1;
+            self.and(
+                &format!(
+                    "(status_reason = ? OR substr(status_reason, 1, {length}) = ? \
+                     OR (wait_cause = ? AND status < 4))"
+                ),
+                [
+                    bytes(reason),
+                    bytes(&format!("{reason}:")),
+                    Value::Integer(cause),
+                ],
+            );
+        }
+        if let Some(session) = &also.session {
+            self.and("session = ?", [bytes(session)]);
+        }
+        if let Some(actor) = &also.actor {
+            self.and("actor = ?", [bytes(actor)]);
+        }
+        if let Some(origin) = also.origin {
+            self.and("origin = ?", [Value::Integer(origin.code())]);
+        }
+        if let Some(text) = &also.text {
+            let length = text.chars().count();
+            self.and(
+                &format!(
+                    "(substr({id}, 1, {length}) = ? OR substr({id}, -{length}) = ? \
+                     OR instr(lower(agent || '.' || function), lower(?)) > 0)"
+                ),
+                std::iter::repeat_n(Value::Text(text.clone()), 3),
+            );
+        }
+    }
+
+    /// Only what ended in a range.
+    pub(super) fn ended_between(&mut self, also: &Also) {
+        if let Some(since) = also.ended_since {
+            self.and("ended_at >= ?", [Value::Integer(since.0)]);
+        }
+        if let Some(until) = also.ended_until {
+            self.and("ended_at < ?", [Value::Integer(until.0)]);
+        }
+    }
+
+    /// Of what ended, only what ended in a range; `or` says what fits besides.
+    pub(super) fn ended(&mut self, also: &Also, or: &str) {
+        let ends = [(also.ended_since, ">="), (also.ended_until, "<")];
+        for (at, sign) in ends {
+            if let Some(at) = at {
+                self.and(
+                    &format!("(ended_at IS NULL OR ended_at {sign} ? OR {or})"),
+                    [Value::Integer(at.0)],
+                );
+            }
+        }
     }
 
     /// Behind the cursor of a page.
@@ -131,48 +196,45 @@ fn few_open(conn: &Connection, statuses: &str) -> StoreResult<bool> {
 /// What a walk may be narrowed to: an index and the term that lets it be used.
 struct Walk {
     index: &'static str,
-    term: &'static str,
+    term: Cow<'static, str>,
 }
 
-const ROOTS: Walk = Walk {
-    index: "executions_roots",
-    term: "root IS NULL",
-};
-const MEMBERS: Walk = Walk {
-    index: "executions_members",
-    term: "root IS NOT NULL",
-};
-
-/// Executions as the filter says.
-pub(super) fn executions(
-    conn: &Connection,
-    filter: &ExecutionFilter,
-    page: &Page,
-) -> StoreResult<Vec<ExecutionRow>> {
-    let mut narrow = Where::default();
-    let open = !filter.statuses.is_empty() && filter.statuses.iter().all(|s| !s.is_terminal());
-    let bad = !filter.statuses.is_empty() && filter.statuses.iter().all(|s| s.code() > 4);
-    let statuses = codes(&filter.statuses);
-    if !filter.statuses.is_empty() {
-        narrow.and(&format!("status IN ({statuses})"), []);
+impl Walk {
+    const fn over(index: &'static str, term: &'static str) -> Self {
+        Self {
+            index,
+            term: Cow::Borrowed(term),
+        }
     }
+
+    /// Over what ended in the range of a filter.
+    fn ended(also: &Also) -> Self {
+        let since = also.ended_since.map_or(i64::MIN, |at| at.0);
+        let until = also.ended_until.map_or(i64::MAX, |at| at.0);
+        let term = format!("ended_at IS NOT NULL AND ended_at >= {since} AND ended_at < {until}");
+        Self {
+            index: "executions_ended",
+            term: Cow::Owned(term),
+        }
+    }
+}
+
+const ROOTS: Walk = Walk::over("executions_roots", "root IS NULL");
+const MEMBERS: Walk = Walk::over("executions_members", "root IS NOT NULL");
+/// The rows of runs of which something is open.
+const OF_OPEN_RUNS: Walk = Walk::over(
+    "executions_run",
+    "run IN (SELECT run FROM executions INDEXED BY executions_open WHERE status < 4)",
+);
+
+/// The terms of a filter, but for its statuses.
+pub(super) fn of_executions(filter: &ExecutionFilter) -> Where {
+    let mut narrow = Where::default();
     if !filter.agents.is_empty() {
         let marks = vec!["?"; filter.agents.len()].join(",");
         let ids = filter.agents.iter();
         let ids = ids.map(|id| Value::Text(id.as_str().to_owned()));
         narrow.and(&format!("agent IN ({marks})"), ids);
-    }
-    if let Some(reason) = &filter.reason {
-        let reason = Value::Blob(reason.as_bytes().to_vec());
-        narrow.and("status_reason = ?", [reason]);
-    }
-    if let Some(at) = filter.ended_since {
-        let at = [Value::Integer(at.0)];
-        narrow.and("(ended_at IS NULL OR ended_at >= ?)", at);
-    }
-    if let Some(at) = filter.ended_until {
-        let at = [Value::Integer(at.0)];
-        narrow.and("(ended_at IS NULL OR ended_at < ?)", at);
     }
     if let Some(function) = &filter.function {
         narrow.text("function = ?", function.as_str());
@@ -195,15 +257,38 @@ pub(super) fn executions(
     if let Some(part) = &filter.id_part {
         narrow.part("id", part);
     }
+    narrow.also(&filter.also, "id");
+    narrow
+}
+
+/// Executions as the filter says.
+pub(super) fn executions(
+    conn: &Connection,
+    filter: &ExecutionFilter,
+    page: &Page,
+) -> StoreResult<Vec<ExecutionRow>> {
+    let mut narrow = of_executions(filter);
+    narrow.ended(&filter.also, "0");
+    let open = !filter.statuses.is_empty() && filter.statuses.iter().all(|s| !s.is_terminal());
+    let bad = !filter.statuses.is_empty() && filter.statuses.iter().all(|s| s.code() > 4);
+    let statuses = codes(&filter.statuses);
+    if !filter.statuses.is_empty() {
+        narrow.and(&format!("status IN ({statuses})"), []);
+    }
     narrow.page(page, filter.oldest_first);
 
-    let one = |index, term| vec![Walk { index, term }];
+    let one = |index, term| vec![Walk::over(index, term)];
     let walks = if filter.parent.is_some() {
         one("executions_parent", "parent IS NOT NULL")
     } else if filter.run.is_some() {
         one("executions_run", "1")
     } else if open && few_open(conn, &statuses)? {
         one("executions_open", "status < 4")
+    } else if lately(conn, &filter.also)? {
+        vec![
+            Walk::ended(&filter.also),
+            Walk::over("executions_open", "status < 4"),
+        ]
     } else if bad {
         one("executions_bad", "status > 4")
     } else if filter.agents.len() == 1 {
@@ -230,6 +315,21 @@ pub(super) fn executions(
         found.truncate(page.limit);
     }
     Ok(found)
+}
+
+/// Whether so little ended in the range of a filter, and so little is open, that sorting it is
+/// sooner done than walking by time of acceptance until a page is full.
+fn lately(conn: &Connection, also: &Also) -> StoreResult<bool> {
+    let Some(since) = also.ended_since else {
+        return Ok(false);
+    };
+    let until = also.ended_until.map_or(i64::MAX, |until| until.0);
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM executions INDEXED BY executions_ended
+               WHERE ended_at IS NOT NULL AND ended_at >= ?1 AND ended_at < ?2 LIMIT ?3)";
+    let ended = first(conn, sql, [since.0, until, SORTED_MAX + 1], |row| {
+        Columns::of(row).int()
+    })?;
+    Ok(ended.unwrap_or(0) <= SORTED_MAX && few_open(conn, "0,1,2,3")?)
 }
 
 fn walked(
@@ -259,19 +359,26 @@ fn walked(
     })
 }
 
+/// A member other than the root is open.
+pub(super) const OTHER_OPEN: &str = "EXISTS (SELECT 1 FROM executions o INDEXED BY executions_open
+     WHERE o.status < 4 AND o.status IN (0, 1, 2, 3) AND o.run = executions.run
+     AND o.root IS NOT NULL)";
+
 const SOME_OPEN: &str = "EXISTS (SELECT 1 FROM executions m INDEXED BY executions_open
      WHERE m.status < 4 AND m.status IN (0, 1, 2, 3) AND m.run = executions.run)";
 
-/// Runs as the filter says, newest first.
-pub(super) fn runs(
-    conn: &Connection,
-    filter: &RunFilter,
-    page: &Page,
-) -> StoreResult<Vec<RunSummary>> {
+/// The terms of a filter, but for its statuses and states.
+pub(super) fn of_runs(filter: &RunFilter) -> Where {
     let mut narrow = Where::default();
     narrow.and("root IS NULL", []);
     if let Some(agent) = &filter.agent {
         narrow.text("agent = ?", agent.as_str());
+    }
+    if let Some(function) = &filter.function {
+        narrow.text("function = ?", function.as_str());
+    }
+    if let Some(category) = &filter.category {
+        narrow.text("error_category = ?", category.word());
     }
     if let Some(since) = filter.since {
         narrow.and("created_at >= ?", [Value::Integer(since.0)]);
@@ -282,42 +389,67 @@ pub(super) fn runs(
     if let Some(part) = &filter.id_part {
         narrow.part("run", part);
     }
+    narrow.also(&filter.also, "run");
+    narrow
+}
+
+/// Runs as the filter says, newest first.
+pub(super) fn runs(
+    conn: &Connection,
+    filter: &RunFilter,
+    page: &Page,
+) -> StoreResult<Vec<RunSummary>> {
+    let mut narrow = of_runs(filter);
+    narrow.ended(&filter.also, SOME_OPEN);
     narrow.page(page, false);
 
-    let wanted = &filter.statuses;
-    let open = !wanted.is_empty() && wanted.iter().all(|s| !s.is_terminal());
-    let bad = !wanted.is_empty() && wanted.iter().all(|s| s.code() > 4);
-    if !wanted.is_empty() {
-        let any: Vec<String> = wanted.iter().map(|s| with_status(*s)).collect();
+    let wanted = || filter.statuses.iter().chain(&filter.states);
+    let some = wanted().next().is_some();
+    let open = some && wanted().all(|s| !s.is_terminal());
+    let bad = some && wanted().all(|s| s.code() > 4);
+    if !filter.statuses.is_empty() {
+        let any: Vec<String> = filter.statuses.iter().map(|s| with_status(*s)).collect();
         narrow.and(&format!("({})", any.join(" OR ")), []);
     }
-    let walk = if open && few_open(conn, "0,1,2,3")? {
-        narrow.and(
-            "run IN (SELECT run FROM executions INDEXED BY executions_open WHERE status < 4)",
-            [],
-        );
-        Walk {
-            index: "executions_run",
-            term: "1",
-        }
+    if !filter.states.is_empty() {
+        let any: Vec<String> = filter.states.iter().map(|s| with_state(*s)).collect();
+        narrow.and(&format!("({})", any.join(" OR ")), []);
+    }
+    let walks = if open && few_open(conn, "0,1,2,3")? {
+        vec![OF_OPEN_RUNS]
+    } else if lately(conn, &filter.also)? {
+        vec![Walk::ended(&filter.also), OF_OPEN_RUNS]
     } else if bad {
-        Walk {
-            index: "executions_bad",
-            term: "status > 4",
-        }
+        vec![Walk::over("executions_bad", "status > 4")]
     } else if filter.agent.is_some() {
-        Walk {
-            index: "executions_agent",
-            term: "1",
-        }
+        vec![Walk::over("executions_agent", "1")]
     } else {
-        ROOTS
+        vec![ROOTS]
     };
-    let roots = walked(conn, &walk, &narrow, false, page.limit)?;
+    let mut roots = Vec::new();
+    for walk in &walks {
+        roots.extend(walked(conn, walk, &narrow, false, page.limit)?);
+    }
+    if walks.len() > 1 {
+        // A root that has ended while a member is open was found twice.
+        roots.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        roots.dedup_by(|a, b| a.id == b.id);
+        roots.truncate(page.limit);
+    }
     roots
         .into_iter()
         .map(|root| summary(conn, root.run.clone(), root))
         .collect()
+}
+
+/// Whether a run, whose root is at hand, is in a state. Says the same as [`run_status`].
+fn with_state(state: Status) -> String {
+    let code = state.code();
+    if state == Status::Running {
+        format!("(status = {code} OR {OTHER_OPEN})")
+    } else {
+        format!("(status = {code} AND NOT {OTHER_OPEN})")
+    }
 }
 
 /// Whether a run, whose root is at hand, has a status. Mirrors [`run_status`].
@@ -351,18 +483,20 @@ pub(super) fn run(conn: &Connection, id: &RunId) -> StoreResult<Option<RunSummar
 fn summary(conn: &Connection, id: RunId, root: ExecutionRow) -> StoreResult<RunSummary> {
     let counts = all(
         conn,
-        "SELECT status, count(*) FROM executions INDEXED BY executions_run WHERE run = ?1
-         GROUP BY status ORDER BY status",
+        "SELECT status, count(*), max(ended_at) FROM executions INDEXED BY executions_run
+         WHERE run = ?1 GROUP BY status ORDER BY status",
         [id.as_str()],
         |row| {
             let mut from = Columns::of(row);
-            Ok((from.int()?, from.number()?))
+            Ok((from.int()?, from.number()?, from.time_opt()?))
         },
     )?;
+    let ended_at = counts.iter().filter_map(|(_, _, ended)| *ended).max();
     let counts: Vec<(Status, u64)> = counts
         .into_iter()
-        .filter_map(|(code, count)| Some((Status::from_code(code)?, count)))
+        .filter_map(|(code, count, _)| Some((Status::from_code(code)?, count)))
         .collect();
+    let status = run_status(root.status, &counts);
     let cancelled_at = first(
         conn,
         "SELECT cancelled_at FROM runs WHERE id = ?1",
@@ -371,7 +505,8 @@ fn summary(conn: &Connection, id: RunId, root: ExecutionRow) -> StoreResult<RunS
     )?;
     Ok(RunSummary {
         id,
-        status: run_status(root.status, &counts),
+        ended_at: ended_at.filter(|_| status.is_terminal()),
+        status,
         root,
         counts,
         cancelled_at: cancelled_at.flatten(),

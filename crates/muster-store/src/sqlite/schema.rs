@@ -226,8 +226,12 @@ CREATE INDEX relay_time ON relay (kind, updated_at);
 ",
     r"
 -- What ended when, with all that is counted of it.
-CREATE INDEX executions_ended ON executions (ended_at, status, agent, error_category)
+CREATE INDEX executions_ended
+    ON executions (ended_at, status, agent, error_category, function, origin, root)
     WHERE ended_at IS NOT NULL;
+-- How many members of a run there are of each status, and when the last one ended.
+DROP INDEX executions_run;
+CREATE INDEX executions_run ON executions (run, status, ended_at);
 CREATE INDEX executions_held ON executions (status, wait_cause, created_at)
     WHERE status IN (2, 3);
 CREATE INDEX executions_absorbed ON executions (created_at)

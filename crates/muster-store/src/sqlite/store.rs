@@ -6,7 +6,7 @@ use bytes::Bytes;
 use muster_engine::event::{Known, KnownTree, Submission};
 use muster_engine::fleet::row::{FleetHistoryRow, WorkerRow};
 use muster_engine::row::{
-    ApprovalRow, AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey,
+    ApprovalRow, AttemptRow, EventRow, ExecutionRow, Payload, PayloadKind, QueueKey, RunRow,
 };
 use muster_wire::{AgentId, ExecutionId, NodeId, RunId, Status, Timestamp, WorkerId};
 use rusqlite::{Connection, params};
@@ -14,13 +14,16 @@ use rusqlite::{Connection, params};
 use super::connection::failed;
 use super::known::{all, first};
 use super::rows::Columns;
-use super::{SqliteStore, fleet, glance, known, question, restore, usage};
+use super::{SqliteStore, counts, fleet, glance, known, question, restore, steps, usage};
 use crate::{
     AgentCount, ApprovalFilter, Commit, CommitEnd, ExecutionFilter, FoundIds, Glance, Glanced,
-    Lease, LeaseId, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary, Store,
-    StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, UsageAnswer, UsageQuestion,
-    Window, WorkerFilter,
+    Lease, LeaseId, Life, Page, QuarantineItem, Restored, Retention, RunFilter, RunSummary,
+    StepLine, Store, StoreAbout, StoreError, StoreResult, StoreSizes, StoredAgent, UsageAnswer,
+    UsageQuestion, Window, WorkerFilter,
 };
+
+/// Events of one execution that are read to tell its life.
+const EVENTS_OF_MAX: usize = 1_000;
 
 impl Store for SqliteStore {
     fn about(&self) -> StoreAbout {
@@ -179,6 +182,45 @@ impl Store for SqliteStore {
 
     fn usage_of_run(&self, run: &RunId) -> StoreResult<crate::usage::Sums> {
         self.decision_readers.read(|conn| usage::of_run(conn, run))
+    }
+
+    fn execution_counts(&self, filter: &ExecutionFilter) -> StoreResult<Vec<(Status, u64)>> {
+        self.decision_readers
+            .read(|conn| counts::execution_counts(conn, filter))
+    }
+
+    fn run_counts(&self, filter: &RunFilter) -> StoreResult<Vec<(Status, u64)>> {
+        self.decision_readers
+            .read(|conn| counts::run_counts(conn, filter))
+    }
+
+    fn run_marks(&self, run: &RunId) -> StoreResult<Option<RunRow>> {
+        self.decision_readers
+            .with(|conn| steps::run_marks(conn, run))
+    }
+
+    fn step_lines(&self, run: &RunId, parent: Option<&ExecutionId>) -> StoreResult<Vec<StepLine>> {
+        self.decision_readers
+            .with(|conn| steps::step_lines(conn, run, parent))
+    }
+
+    fn step_ids(&self, run: &RunId) -> StoreResult<Vec<ExecutionId>> {
+        self.decision_readers
+            .with(|conn| steps::step_ids(conn, run))
+    }
+
+    fn lives(&self, executions: &[ExecutionId]) -> StoreResult<Vec<Life>> {
+        self.decision_readers.read(|conn| {
+            executions
+                .iter()
+                .map(|id| {
+                    Ok(Life {
+                        attempts: known::attempts(conn, id)?,
+                        events: question::events_of(conn, id, EVENTS_OF_MAX)?,
+                    })
+                })
+                .collect()
+        })
     }
 
     fn agents(&self, only: Option<&AgentId>) -> StoreResult<Vec<StoredAgent>> {

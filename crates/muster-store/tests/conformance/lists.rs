@@ -2,8 +2,8 @@
 
 use muster_engine::Write;
 use muster_engine::row::{ExecutionRow, RunRow};
-use muster_store::{ExecutionFilter, Page, RunFilter};
-use muster_wire::{Category, FunctionName, Status, Timestamp};
+use muster_store::{Also, ExecutionFilter, Page, RunFilter};
+use muster_wire::{Category, FunctionName, Origin, Status, Timestamp};
 
 use crate::support::*;
 
@@ -40,6 +40,103 @@ fn expected(rows: &[ExecutionRow], keep: impl Fn(&ExecutionRow) -> bool) -> Vec<
 }
 
 crate::on_each_store! {
+    fn counts_of_executions_are_what_lists_would_show(store) {
+        let hand = Hand::on(store);
+        twenty(&hand);
+        let also = |also: Also| ExecutionFilter { also, ..filter() };
+        let filters = [
+            filter(),
+            ExecutionFilter { agents: vec![agent_id("three")], ..filter() },
+            ExecutionFilter { function: Some(FunctionName::trusted("five")), ..filter() },
+            ExecutionFilter { run: Some(run_id("run-of-e04")), ..filter() },
+            ExecutionFilter { parent: Some(execution_id("e08")), ..filter() },
+            ExecutionFilter { since: Some(Timestamp(3)), ..filter() },
+            ExecutionFilter { id_part: Some("e1".into()), ..filter() },
+            also(Also { text: Some("FIVE".into()), ..Also::default() }),
+            also(Also { text: Some("e07".into()), ..Also::default() }),
+            also(Also { ended_since: Some(Timestamp(100)), ..Also::default() }),
+            also(Also { ended_since: Some(Timestamp(101)), ..Also::default() }),
+            also(Also { ended_until: Some(Timestamp(100)), ..Also::default() }),
+            also(Also { reason: Some("cause".into()), ..Also::default() }),
+            also(Also { session: Some("s".into()), ..Also::default() }),
+            also(Also { origin: Some(Origin::Dev), ..Also::default() }),
+        ];
+        for all in filters {
+            let counts = store.execution_counts(&all).unwrap();
+            for status in Status::ALL {
+                let one = ExecutionFilter { statuses: vec![*status], ..all.clone() };
+                let page = Page { after: None, limit: 50 };
+                let shown = store.executions(&one, &page).unwrap().len() as u64;
+                let counted: u64 = counts.iter().filter(|(s, _)| s == status).map(|(_, n)| n).sum();
+                assert_eq!(counted, shown, "{status} of {all:?}");
+            }
+        }
+    }
+
+    fn what_is_open_is_listed_whatever_the_range(store) {
+        let hand = Hand::on(store);
+        twenty(&hand);
+        let late = Also { ended_since: Some(Timestamp(101)), ..Also::default() };
+        let page = Page { after: None, limit: 50 };
+        let rows = store.executions(&ExecutionFilter { also: late.clone(), ..filter() }, &page).unwrap();
+        assert!(rows.iter().all(|row| !row.status.is_terminal()), "{rows:?}");
+        assert_eq!(rows.len(), 12);
+        let mut sorted = rows.clone();
+        sorted.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        assert_eq!(rows, sorted);
+        let runs = store.runs(&RunFilter { also: late, ..RunFilter::default() }, &page).unwrap();
+        assert!(!runs.is_empty() && runs.iter().all(|run| !run.status.is_terminal()), "{runs:?}");
+    }
+
+    fn counts_of_runs_are_what_lists_of_their_states_would_show(store) {
+        let hand = Hand::on(store);
+        twenty(&hand);
+        let also = |also: Also| RunFilter { also, ..RunFilter::default() };
+        let filters = [
+            RunFilter::default(),
+            RunFilter { agent: Some(agent_id("three")), ..RunFilter::default() },
+            RunFilter { function: Some(FunctionName::trusted("five")), ..RunFilter::default() },
+            also(Also { text: Some("run-of-e1".into()), ..Also::default() }),
+            also(Also { ended_since: Some(Timestamp(101)), ..Also::default() }),
+            also(Also { ended_until: Some(Timestamp(100)), ..Also::default() }),
+        ];
+        for all in filters {
+            let counts = store.run_counts(&all).unwrap();
+            let page = Page { after: None, limit: 50 };
+            for state in Status::ALL {
+                let one = RunFilter { states: vec![*state], ..all.clone() };
+                let shown = store.runs(&one, &page).unwrap();
+                assert!(shown.iter().all(|run| run.status == *state), "{shown:?}");
+                let counted: u64 = counts.iter().filter(|(s, _)| s == state).map(|(_, n)| n).sum();
+                assert_eq!(counted, shown.len() as u64, "{state} of {all:?}: {counts:?}");
+            }
+            let total: u64 = counts.iter().map(|(_, n)| n).sum();
+            assert_eq!(total, store.runs(&all, &page).unwrap().len() as u64, "{all:?}");
+        }
+    }
+
+    fn a_run_tells_its_end_its_steps_and_their_lives(store) {
+        let hand = Hand::on(store);
+        let rows = twenty(&hand);
+        let run = run_id("run-of-e04");
+        let ids = store.step_ids(&run).unwrap();
+        let named: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+        assert_eq!(named, ["e04", "e05", "e06", "e07"]);
+        // All of it has ended, all at once.
+        assert_eq!(store.run(&run).unwrap().unwrap().ended_at, Some(Timestamp(100)));
+        assert_eq!(store.run(&run_id("run-of-e00")).unwrap().unwrap().ended_at, None);
+        let lines = store.step_lines(&run, None).unwrap();
+        assert_eq!(lines.len(), 4);
+        assert_eq!(lines[1].parent.as_ref(), Some(&rows[4].id));
+        assert_eq!(lines[1].ended_at, Some(Timestamp(100)));
+        let below = store.step_lines(&run, Some(&rows[4].id)).unwrap();
+        assert_eq!(below.len(), 3);
+        let lives = store.lives(&ids).unwrap();
+        assert_eq!(lives.len(), 4);
+        assert!(lives.iter().all(|life| life.attempts.is_empty()));
+        assert_eq!(store.run_marks(&run).unwrap(), None);
+    }
+
     fn each_filter_keeps_what_fits_at_every_page_size(store) {
         let hand = Hand::on(store);
         let rows = twenty(&hand);
@@ -53,10 +150,10 @@ crate::on_each_store! {
             (ExecutionFilter { category: Some(Category::AgentError), ..filter() }, Box::new(|r| r.error_category.is_some())),
             (ExecutionFilter { agents: vec![agent_id("three"), agent_id("agent")], ..filter() }, Box::new(|_| true)),
             (ExecutionFilter { agents: vec![agent_id("three"), agent_id("nobody")], ..filter() }, Box::new(|r| r.agent.as_str() == "three")),
-            (ExecutionFilter { reason: Some("waits".into()), ..filter() }, Box::new(|r| r.status_reason.as_deref() == Some("waits"))),
-            (ExecutionFilter { ended_since: Some(Timestamp(101)), ..filter() }, Box::new(|r| !r.status.is_terminal())),
-            (ExecutionFilter { ended_since: Some(Timestamp(100)), ..filter() }, Box::new(|_| true)),
-            (ExecutionFilter { ended_until: Some(Timestamp(100)), ..filter() }, Box::new(|r| !r.status.is_terminal())),
+            (ExecutionFilter { also: Also { reason: Some("waits".into()), ..Also::default() }, ..filter() }, Box::new(|r| r.status_reason.as_deref() == Some("waits"))),
+            (ExecutionFilter { also: Also { ended_since: Some(Timestamp(101)), ..Also::default() }, ..filter() }, Box::new(|r| !r.status.is_terminal())),
+            (ExecutionFilter { also: Also { ended_since: Some(Timestamp(100)), ..Also::default() }, ..filter() }, Box::new(|_| true)),
+            (ExecutionFilter { also: Also { ended_until: Some(Timestamp(100)), ..Also::default() }, ..filter() }, Box::new(|r| !r.status.is_terminal())),
             (ExecutionFilter { since: Some(Timestamp(3)), ..filter() }, Box::new(|r| r.created_at.0 >= 3)),
             (ExecutionFilter { until: Some(Timestamp(3)), ..filter() }, Box::new(|r| r.created_at.0 < 3)),
             (ExecutionFilter { since: Some(Timestamp(2)), until: Some(Timestamp(7)), agents: vec![agent_id("agent")], ..filter() }, Box::new(|r| (2..7).contains(&r.created_at.0) && r.agent.as_str() == "agent")),

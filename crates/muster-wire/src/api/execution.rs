@@ -204,11 +204,9 @@ pub struct ExecutionList {
     /// How many are in the page.
     pub count: u64,
     /// How many there are of each state, under the filter without its states.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub counts: Option<ExecutionCounts>,
+    pub counts: ExecutionCounts,
     /// How many the whole filter finds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total: Option<u64>,
+    pub total: u64,
     /// Behind the last one; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -260,9 +258,14 @@ impl ExecutionCounts {
         }
     }
 
-    /// All of them.
-    pub fn total(mut self) -> u64 {
-        Status::ALL.iter().map(|state| *self.of(*state)).sum()
+    /// Those in one of some states; all of them when none is named.
+    pub fn of_states(mut self, states: &[Status]) -> u64 {
+        let wanted = |state: &&Status| states.is_empty() || states.contains(state);
+        Status::ALL
+            .iter()
+            .filter(wanted)
+            .map(|state| *self.of(*state))
+            .sum()
     }
 }
 
@@ -291,8 +294,7 @@ pub struct AttemptList {
     /// The attempts.
     pub attempts: Vec<Attempt>,
     /// Dials that failed before a byte left, oldest first: they are no attempts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dials: Option<Vec<FailedDial>>,
+    pub dials: Vec<FailedDial>,
 }
 
 /// One sending of an execution. Its secret is never shown.

@@ -19,8 +19,7 @@ pub struct LogPage {
     /// How many lines a bound dropped: the gaps say where.
     pub dropped: u64,
     /// Stretches of lines that are not there any more, as far as this page goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gaps: Option<Vec<LogGap>>,
+    pub gaps: Vec<LogGap>,
     /// Give it as `after` for what follows.
     pub next_after: u64,
     /// Whether more is there now.

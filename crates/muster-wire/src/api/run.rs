@@ -59,11 +59,9 @@ pub struct RunList {
     /// How many are in the page.
     pub count: u64,
     /// How many runs there are of each state, under the filter without its states.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub counts: Option<ExecutionCounts>,
+    pub counts: ExecutionCounts,
     /// How many the whole filter finds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total: Option<u64>,
+    pub total: u64,
     /// Behind the last one; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -81,17 +79,13 @@ pub struct Run {
     /// The event up to which it is complete, opaque.
     pub position: String,
     /// What its members spent their time with, added up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub took: Option<TimeSpent>,
+    pub took: TimeSpent,
     /// From where it comes and what came after it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lineage: Option<RunLineage>,
+    pub lineage: RunLineage,
     /// Members that are open though the one that called them has ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub open_detached: Option<u64>,
+    pub open_detached: u64,
     /// Decisions of a person that it waits for, oldest first; at most 100.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub approvals: Option<Vec<OpenApproval>>,
+    pub approvals: Vec<OpenApproval>,
     /// What agents reported of its members that have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageSums>,

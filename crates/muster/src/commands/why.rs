@@ -85,12 +85,7 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
     };
     text += &format!("{shape}{}\n", style.paint(Colour::Bold, &verdict));
 
-    // Stored events are facts; an open fact of the plane's own may stand beside them.
-    let all: Vec<Value> = ["facts", "evidence"]
-        .iter()
-        .flat_map(|name| list(name))
-        .collect();
-    let facts: Vec<(String, String, String)> = all
+    let facts: Vec<(String, String, String)> = list("facts")
         .iter()
         .map(|fact| {
             let age = item::time(fact, &["at"]).map_or_else(
@@ -98,7 +93,7 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
                 |at| span::duration(item::between(at, as_of)),
             );
             let by = item::text(fact, &["by"]).unwrap_or_else(|| "plane".to_owned());
-            let mut said = said_by(fact);
+            let mut said = item::text(fact, &["text"]).unwrap_or_default();
             if let Some(value) = item::text(fact, &["value"]) {
                 said += &format!(" {value}");
             }
@@ -120,14 +115,14 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
         text += &format!("  {age:>age_width$}  {by:by_width$}  {said}\n");
     }
 
-    let rule = item::text(why, &["rule"]).or_else(|| item::text(why.get("rule")?, &["text"]));
-    if let Some(rule) = rule {
+    let rule = why.get("rule");
+    if let Some(rule) = rule.and_then(|rule| item::text(rule, &["text"])) {
         text += &labelled(style, "rule", &rule);
     }
     let next: Vec<String> = list("next")
         .iter()
         .map(|next| {
-            let said = item::text(next, &["text", "what"]).unwrap_or_default();
+            let said = item::text(next, &["text"]).unwrap_or_default();
             match item::time(next, &["at"]).map(|at| item::between(as_of, at)) {
                 Some(ms) if ms >= 0 => format!("in {}: {said}", span::duration(ms)),
                 Some(ms) => format!("due {} ago: {said}", span::age(-ms)),
@@ -139,53 +134,19 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
         text += &labelled(style, "next", &next.join(" · "));
     }
     for change in list("changes") {
-        let said = item::text(&change, &["text", "what"]).unwrap_or_default();
+        let said = item::text(&change, &["text"]).unwrap_or_default();
         let command = item::text(&change, &["command"]);
         let line = command.map_or(said.clone(), |command| format!("{said}: {command}"));
         text += &labelled(style, "or", &line);
     }
     let out_ruled: Vec<String> = list("ruled_out")
         .iter()
-        .filter_map(|ruled| {
-            ruled
-                .as_str()
-                .map(out::clean)
-                .or_else(|| item::text(ruled, &["text"]))
-        })
+        .filter_map(|ruled| item::text(ruled, &["text"]))
         .collect();
     if !out_ruled.is_empty() {
         text += &labelled(style, "not", &out_ruled.join(" · "));
     }
     style.words(&text)
-}
-
-/// A fact in words: its own, or the event's kind with what it names.
-fn said_by(fact: &Value) -> String {
-    let text = item::text(fact, &["text", "evidence"]);
-    let Some(kind) = item::text(fact, &["type", "kind", "state"]) else {
-        return text.unwrap_or_default();
-    };
-    let mut said = kind;
-    if let Some(instance) = item::text(fact, &["instance_id", "instance"]) {
-        said += &format!(" {instance}");
-    }
-    if let Some(attempt) = item::number(fact, &["attempt"]).filter(|n| *n > 1) {
-        said += &format!(", attempt {attempt}");
-    }
-    let more = [
-        item::text(fact, &["error_category"]),
-        item::text(fact, &["status_reason", "reason"]),
-        text,
-    ];
-    let mut last = String::new();
-    for more in more.into_iter().flatten() {
-        // The category and the reason are often the same word.
-        if more != last {
-            said += &format!(": {more}");
-        }
-        last = more;
-    }
-    said
 }
 
 fn labelled(style: &Style, label: &str, said: &str) -> String {

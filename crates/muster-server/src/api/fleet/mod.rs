@@ -3,7 +3,7 @@
 mod consequence;
 mod enrol;
 mod history;
-mod nodes;
+pub(crate) mod nodes;
 pub(crate) mod placement;
 mod placements;
 pub(crate) mod release;
@@ -11,8 +11,7 @@ mod show;
 mod sockets;
 mod summary;
 mod terminal;
-mod why;
-mod workers;
+pub(crate) mod workers;
 
 use muster_engine::event::{Question, Waiter};
 use muster_engine::fleet::effect::{NodeView, NodesAsk, WorkerView};
@@ -26,7 +25,6 @@ use super::problem::Problem;
 use crate::app::App;
 pub(crate) use consequence::really;
 pub(crate) use show::by_word;
-pub(crate) use why::explain;
 
 /// The longest reason that a person may give.
 const REASON_MAX: usize = 500;

@@ -140,7 +140,7 @@ pub(super) fn words<T>(
         .collect()
 }
 
-pub(super) async fn find(app: &App, node: &str) -> Result<NodeView, Problem> {
+pub(crate) async fn find(app: &App, node: &str) -> Result<NodeView, Problem> {
     match ask(app, FleetQuestion::Node(node.into())).await? {
         FleetReply::Node(view) => Ok(*view),
         FleetReply::UnknownNode => Err(no_node(node)),

@@ -180,7 +180,7 @@ async fn ended(app: &App, wants: &Wants, page: Page) -> Result<Vec<Line>, Proble
 }
 
 /// A worker, by its id, or by its name while only one living one has it.
-pub(super) enum Found {
+pub(crate) enum Found {
     /// The engine holds it.
     Held(Box<WorkerView>),
     /// It is of the past.
@@ -188,21 +188,29 @@ pub(super) enum Found {
 }
 
 impl Found {
-    pub(super) fn id(&self) -> &WorkerId {
+    /// Its state, computed while the engine holds it.
+    pub(crate) fn state(&self) -> muster_wire::fleet::WorkerState {
+        match self {
+            Found::Held(view) => view.state,
+            Found::Past(row) => row.state,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &WorkerId {
         match self {
             Found::Held(view) => &view.row.id,
             Found::Past(row) => &row.id,
         }
     }
 
-    pub(super) fn row(&self) -> &muster_engine::fleet::WorkerRow {
+    pub(crate) fn row(&self) -> &muster_engine::fleet::WorkerRow {
         match self {
             Found::Held(view) => &view.row,
             Found::Past(row) => row,
         }
     }
 
-    pub(super) fn shown(&self) -> FleetWorker {
+    pub(crate) fn shown(&self) -> FleetWorker {
         match self {
             Found::Held(view) => show::worker(view),
             Found::Past(row) => show::past(row),
@@ -223,7 +231,7 @@ fn ambiguous(name: &str, ids: &[WorkerId]) -> Problem {
     problem.details(json!({"workers": ids}))
 }
 
-pub(super) async fn find(app: &App, worker: &str) -> Result<Found, Problem> {
+pub(crate) async fn find(app: &App, worker: &str) -> Result<Found, Problem> {
     match ask(app, FleetQuestion::Worker(worker.into())).await? {
         FleetReply::Worker(view) => return Ok(Found::Held(view)),
         FleetReply::UnknownWorker => {}

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use muster_store::StoreError;
 use muster_store::annex::{LogRow, Logs};
 use muster_store::{Annex, Stores};
-use muster_wire::api::log::LogPage;
+use muster_wire::api::log::{LogGap, LogPage};
 use muster_wire::{AttemptRef, ExecutionId, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -191,6 +191,7 @@ async fn list(
         "entries": page.lines.iter().map(shown).collect::<Vec<_>>(),
         "total": page.total,
         "dropped": page.dropped,
+        "gaps": page.gaps,
         "next_after": page.at,
         "has_more": page.has_more,
     });
@@ -205,6 +206,7 @@ struct Page {
     has_more: bool,
     total: u64,
     dropped: u64,
+    gaps: Vec<LogGap>,
 }
 
 fn page(
@@ -221,6 +223,7 @@ fn page(
         has_more: false,
         total: 0,
         dropped: 0,
+        gaps: Vec::new(),
     };
     loop {
         let Logs {
@@ -234,6 +237,13 @@ fn page(
             if page.lines.len() == limit {
                 page.has_more = true;
                 return Ok(page);
+            }
+            let missing = line.seq.saturating_sub(page.at + 1);
+            if missing > 0 {
+                page.gaps.push(LogGap {
+                    after: page.at,
+                    lines: missing,
+                });
             }
             page.at = line.seq;
             if Gravity::of(&line.level) >= least {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_store::{ExecutionFilter, RunFilter};
+use muster_store::{Also, ExecutionFilter, RunFilter};
 use muster_wire::{AgentId, Category, FunctionName, Status, Timestamp};
 
 use crate::api::executions::statuses;
@@ -197,8 +197,11 @@ impl Wanted {
             agents: self.agent.iter().cloned().collect(),
             function: self.function.clone(),
             category: self.category.clone(),
-            reason: self.reason.clone(),
-            ended_since: self.since,
+            also: Also {
+                reason: self.reason.clone(),
+                ended_since: self.since,
+                ..Also::default()
+            },
             ..ExecutionFilter::default()
         }
     }

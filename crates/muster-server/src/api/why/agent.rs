@@ -1,0 +1,239 @@
+//! Why an agent, one of its instances or its queue is where it is.
+
+use muster_engine::effect::AgentState;
+use muster_wire::Timestamp;
+use muster_wire::api::why::{Why, WhyChange, WhyFact, WhyKind, WhyNext, WhyRule};
+
+use super::facts;
+use super::rules::{change, rule};
+use crate::api::problem::Problem;
+use crate::api::queues;
+use crate::app::App;
+use crate::directory::{AgentEntry, InstanceEntry, liveness_of};
+
+/// Why an agent is as it is.
+pub(super) async fn of(app: &App, entry: &AgentEntry) -> Result<Why, Problem> {
+    let state = queues::ask(app, entry.id.as_str()).await?;
+    let now = app.clock.now();
+    let best = entry.verdict(now, &app.limits);
+    let word = best.as_ref().map_or("down", |verdict| verdict.state.word());
+    let mut verdict = best.as_ref().map_or_else(
+        || format!("{} has no instance", entry.id),
+        |verdict| format!("{} is {word}: {}", entry.id, verdict.evidence),
+    );
+    let unapproved = entry.unapproved();
+    let (mut changes, rule) = if state.held {
+        verdict.push_str("; it is on hold, so nothing is dispatched to it");
+        (
+            vec![lift(entry.id.as_str())],
+            rule(
+                "hold",
+                "while a hold is set calls are queued; `muster unhold` lifts it",
+            ),
+        )
+    } else if unapproved.is_empty() {
+        (
+            Vec::new(),
+            rule("agent", "an agent is as good as its best instance"),
+        )
+    } else {
+        let tags = unapproved.join(", ");
+        verdict.push_str("; it is not called, because tags of it are not approved: ");
+        verdict.push_str(&tags);
+        (
+            vec![change(
+                "approve them",
+                format!("muster tags approve {}", entry.id),
+            )],
+            rule(
+                "tags",
+                "an agent that asks for a tag which needs an approval is not called before; `muster tags approve` approves",
+            ),
+        )
+    };
+    if word == "down" {
+        changes.push(change("start it", "muster dev -- COMMAND"));
+    }
+    let instances = entry.instances();
+    let mut facts: Vec<WhyFact> = instances
+        .iter()
+        .filter_map(|instance| seen(app, entry, instance, now))
+        .collect();
+    facts.sort_by_key(|fact| fact.at);
+    facts.push(slots(&state));
+    Ok(whole(
+        app,
+        entry.id.as_str(),
+        WhyKind::Agent,
+        word,
+        verdict,
+        rule,
+        facts,
+        changes,
+    ))
+}
+
+/// Why an instance is as it is; `None` when no agent has one of that id.
+pub(super) fn instance(app: &App, id: &str) -> Option<Why> {
+    let now = app.clock.now();
+    app.directory.agents().iter().find_map(|entry| {
+        let instances = entry.instances();
+        let instance = instances.iter().find(|one| one.id.as_str() == id)?;
+        let known = instance.facts_now()?;
+        let verdict = known.verdict(now, liveness_of(&app.limits, &entry.id));
+        let mut facts = vec![facts::at(
+            known.registered_at,
+            "agent",
+            format!("it registered at {}", known.base_url),
+        )];
+        let seen = [
+            (known.beat_at, "agent", "it beat last".to_owned()),
+            (known.goodbye_at, "agent", "it said goodbye".to_owned()),
+        ];
+        for (at, by, text) in seen {
+            facts.extend(at.map(|at| facts::at(at, by, text)));
+        }
+        if known.beat_at.is_none() {
+            facts.push(facts::unknown("agent", "its beats", "none was heard"));
+        }
+        if let Some((at, error)) = &known.dial_failed {
+            facts.push(facts::at(*at, "plane", format!("a dial failed: {error}")));
+        }
+        facts.sort_by_key(|fact| (fact.at.is_none(), fact.at));
+        let word = verdict.state.word();
+        Some(whole(
+            app,
+            id,
+            WhyKind::Instance,
+            word,
+            format!("instance {id} of {} is {word}: {}", entry.id, verdict.evidence),
+            rule(
+                "instance",
+                "an instance is what its facts amount to: beats, goodbyes, dials and answers, each with its age",
+            ),
+            facts,
+            vec![change("see its agent", format!("muster why {}", entry.id))],
+        ))
+    })
+}
+
+/// Why a queue moves or stands still.
+pub(super) async fn queue(app: &App, agent: &str) -> Result<Why, Problem> {
+    let state = queues::ask(app, agent).await?;
+    let held_by = queues::held_by(&state);
+    let waiting = state.queued + u64::from(state.places);
+    let verdict = match &held_by {
+        Some(held) if waiting > 0 => format!("{waiting} wait for {agent}: {}", held.text),
+        _ if waiting > 0 => format!("{waiting} wait for {agent}, and start in their order"),
+        _ => format!("nothing waits for {agent}"),
+    };
+    let mut facts = Vec::new();
+    facts.extend(
+        state
+            .oldest_queued_at
+            .map(|at| facts::at(at, "plane", "the oldest that waits was accepted")),
+    );
+    facts.push(slots(&state));
+    match state.starts_per_minute {
+        Some(rate) => facts.push(facts::now("plane", format!("{rate:.1} start in a minute"))),
+        None => facts.push(facts::unknown(
+            "plane",
+            "how fast they start",
+            "too few have started lately",
+        )),
+    }
+    let mut changes = Vec::new();
+    if state.held {
+        changes.push(lift(agent));
+    }
+    if waiting > 0 {
+        let holders = format!("muster executions --agent {agent} --state running");
+        changes.push(change("see who holds the slots", holders));
+    }
+    let word = if held_by.is_some() { "held" } else { "moving" };
+    let rule = rule(
+        "queue",
+        "order is class, turn of the run, acceptance; a slot is held from the start of a call to its end",
+    );
+    let mut why = whole(
+        app,
+        agent,
+        WhyKind::Queue,
+        word,
+        verdict,
+        rule,
+        facts,
+        changes,
+    );
+    if let Some(ms) = state.starts_in_ms.filter(|_| waiting > 0) {
+        why.next.push(WhyNext {
+            at: Some((app.clock.now() + std::time::Duration::from_millis(ms)).into()),
+            text: "the last that waits now starts, estimated from the last starts".to_owned(),
+        });
+    }
+    Ok(why)
+}
+
+fn lift(agent: &str) -> WhyChange {
+    change("lift the hold", format!("muster unhold {agent}"))
+}
+
+fn slots(state: &AgentState) -> WhyFact {
+    let text = match state.cap {
+        Some(cap) => format!(
+            "{} of {cap} slots are held, {} queued",
+            state.running, state.queued
+        ),
+        None => format!(
+            "{} run, without a cap; {} queued",
+            state.running, state.queued
+        ),
+    };
+    facts::now("plane", text)
+}
+
+fn seen(app: &App, entry: &AgentEntry, one: &InstanceEntry, now: Timestamp) -> Option<WhyFact> {
+    let known = one.facts_now()?;
+    let verdict = known.verdict(now, liveness_of(&app.limits, &entry.id));
+    let text = format!(
+        "instance {} at {} is {}: {}",
+        one.id,
+        known.base_url,
+        verdict.state.word(),
+        verdict.evidence
+    );
+    Some(facts::at(verdict.at, "plane", text))
+}
+
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the parts of one answer, each once"
+)]
+fn whole(
+    app: &App,
+    id: &str,
+    kind: WhyKind,
+    state: &str,
+    verdict: String,
+    rule: WhyRule,
+    facts: Vec<WhyFact>,
+    changes: Vec<WhyChange>,
+) -> Why {
+    Why {
+        id: id.to_owned(),
+        kind: kind.into(),
+        as_of: app.clock.now().into(),
+        state: state.to_owned(),
+        status_reason: None,
+        name: id.to_owned(),
+        run_id: None,
+        verdict,
+        rule,
+        facts,
+        next: Vec::new(),
+        changes,
+        ruled_out: Vec::new(),
+        execution: None,
+        attempts: None,
+    }
+}

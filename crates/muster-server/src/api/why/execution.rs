@@ -1,0 +1,195 @@
+//! Why one execution is where it is. Of an open one the engine knows; of one that ended its row,
+//! its attempts and its events tell.
+
+use muster_engine::effect::Why as Held;
+use muster_engine::event::Question;
+use muster_engine::row::{AttemptRow, EventRow, ExecutionRow};
+use muster_engine::{Event, Reply};
+use muster_wire::api::execution::{Attempt, ExecutionItem};
+use muster_wire::api::why::{Why, WhyFact, WhyKind, WhyNext, WhyNot};
+use muster_wire::{ExecutionId, ExecutionKind, Status};
+
+use super::facts;
+use super::rules::{change, rule};
+use crate::api::caller::Caller;
+use crate::api::problem::Problem;
+use crate::api::show;
+use crate::app::App;
+
+/// Events that are shown as facts.
+const FACTS_MAX: usize = 200;
+
+/// Why one execution is where it is; `None` when there is none that the caller may see.
+pub(super) async fn of(
+    app: &App,
+    caller: &Caller,
+    execution: &ExecutionId,
+) -> Result<Option<Why>, Problem> {
+    let question = Question::Why(execution.clone());
+    let held = match app
+        .driver
+        .ask(|waiter| Event::Asked { question, waiter })
+        .await?
+    {
+        Reply::Why(Some(why)) if caller.sees(&why.row.principal) => Some(why),
+        Reply::Why(_) | Reply::UnknownExecution => None,
+        Reply::Refused(refusal) => return Err(refusal.into()),
+        other => {
+            return Err(Problem::internal(&format!(
+                "a question was answered {other:?}"
+            )));
+        }
+    };
+    let wanted = execution.clone();
+    let (stored, attempts, events) = app
+        .blocking(move |stores| -> muster_store::StoreResult<_> {
+            let store = &stores.decisions;
+            let (_, row) = store.execution(&wanted)?;
+            let attempts = store.attempts(&wanted)?;
+            Ok((row, attempts, store.events_of(&wanted, FACTS_MAX)?))
+        })
+        .await?;
+    if let Some(held) = held {
+        let mut why = begin(app, &held.row, &attempts, &events)?;
+        open(&mut why, *held);
+        return Ok(Some(why));
+    }
+    let Some(row) = stored.filter(|row| caller.sees(&row.principal)) else {
+        return Ok(None);
+    };
+    let mut why = begin(app, &row, &attempts, &events)?;
+    past(&mut why, &row);
+    Ok(Some(why))
+}
+
+/// What is the same for an open one and one that ended.
+fn begin(
+    app: &App,
+    row: &ExecutionRow,
+    attempts: &[AttemptRow],
+    events: &[EventRow],
+) -> Result<Why, Problem> {
+    let item: ExecutionItem = serde_json::from_slice(&show::line(Vec::new(), row))
+        .map_err(|error| Problem::internal(&error))?;
+    let mut told: Vec<WhyFact> = events.iter().map(facts::of).collect();
+    if told.is_empty() {
+        told.push(facts::at(row.created_at, "plane", "it was accepted"));
+        told.push(facts::unknown(
+            "plane",
+            "what happened to it since",
+            "its events were removed by retention.events",
+        ));
+    }
+    let sent_to = attempts
+        .last()
+        .filter(|attempt| attempt.accepted_at.is_none() && attempt.ended_at.is_none());
+    if let Some(attempt) = sent_to.filter(|_| row.status == Status::Running) {
+        told.push(facts::unknown(
+            "agent",
+            format!("whether instance {} has taken it", attempt.instance),
+            "no answer yet",
+        ));
+    }
+    Ok(Why {
+        id: row.id.to_string(),
+        kind: WhyKind::Execution.into(),
+        as_of: app.clock.now().into(),
+        state: row.status.word().to_owned(),
+        status_reason: row.status_reason.as_deref().map(str::to_owned),
+        name: format!("{}.{}", row.agent, row.function),
+        run_id: Some(row.run.to_string()),
+        verdict: String::new(),
+        rule: rule("moving", ""),
+        facts: told,
+        next: Vec::new(),
+        changes: Vec::new(),
+        ruled_out: Vec::new(),
+        execution: Some(Box::new(item)),
+        attempts: Some(attempts.iter().map(attempt).collect()),
+    })
+}
+
+/// What the engine knows of an open one.
+fn open(why: &mut Why, held: Held) {
+    why.verdict = held.verdict;
+    why.rule = rule(held.rule_id, held.rule);
+    why.next = held
+        .next
+        .into_iter()
+        .map(|(at, text)| WhyNext {
+            at: Some(at.into()),
+            text,
+        })
+        .collect();
+    why.changes = held
+        .changes
+        .into_iter()
+        .map(|(text, command)| change(text, command))
+        .collect();
+    why.ruled_out = held
+        .ruled_out
+        .into_iter()
+        .map(|text| WhyNot { text })
+        .collect();
+}
+
+/// What the row tells of one that ended, or that the engine does not hold.
+fn past(why: &mut Why, row: &ExecutionRow) {
+    why.verdict = verdict(row);
+    let (id, text) = if row.status == Status::Queued {
+        (
+            "queue",
+            "it starts when a slot of its agent is free and its turn has come",
+        )
+    } else if row.status.is_terminal() {
+        (
+            "final",
+            "the first end that is committed stands and never changes",
+        )
+    } else {
+        ("moving", "it ends by its agent's word or a clock")
+    };
+    why.rule = rule(id, text);
+    if !row.status.is_terminal() {
+        why.changes = vec![change("cancel it", format!("muster cancel {}", row.id))];
+    } else if row.status != Status::Succeeded && row.kind == ExecutionKind::Dispatched {
+        why.changes = vec![change("run it again", format!("muster restart {}", row.id))];
+    }
+}
+
+fn verdict(row: &ExecutionRow) -> String {
+    let target = format!("{}.{}", row.agent, row.function);
+    let took = show::duration_ms(row).map_or_else(String::new, |ms| format!(" after {ms} ms"));
+    let category = row
+        .error_category
+        .as_ref()
+        .map_or("no category", |c| c.word());
+    match row.status {
+        Status::Succeeded => format!("{target} ended well{took}"),
+        Status::Failed => format!("{target} failed{took}: {category}"),
+        Status::Cancelled => format!(
+            "{target} was cancelled{took}{}",
+            row.status_reason
+                .as_deref()
+                .map_or_else(String::new, |why| format!(": {why}"))
+        ),
+        Status::Timeout => format!("{target} ran out of time{took}: {category}"),
+        Status::Queued => format!("{target} waits in the queue of {}", row.agent),
+        Status::Running | Status::Waiting | Status::Paused => {
+            format!("{target} is {}", row.status)
+        }
+    }
+}
+
+fn attempt(row: &AttemptRow) -> Attempt {
+    Attempt {
+        n: row.n,
+        instance_id: row.instance.clone(),
+        sent_at: row.sent_at.into(),
+        accepted_at: row.accepted_at.map(Into::into),
+        ended_at: row.ended_at.map(Into::into),
+        outcome: row.outcome.map(Into::into),
+        evidence: None,
+        evidence_hidden: None,
+    }
+}
