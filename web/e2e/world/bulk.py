@@ -16,6 +16,7 @@ FUNCTIONS = {
         "wide": {"width": {"type": "integer"}, "lanes": {"type": "integer"}},
         "deep": {"depth": {"type": "integer"}, "width": {"type": "integer"}},
         "mute": {},
+        "late": {"seconds": {"type": "number"}},
     },
     "skills": {"leaf": {"n": {"type": "integer"}}, "other": {"n": {"type": "integer"}}},
 }
@@ -92,6 +93,11 @@ class Bulk:
 
     async def mute(self, body, headers):
         await asyncio.sleep(86_400)
+
+    async def late(self, body, headers):
+        """Answers after that time, whether or not anybody still waits for it."""
+        await asyncio.sleep(float(body.get("seconds", 3)))
+        return {"late": True}
 
 
 async def beat(http, instance):

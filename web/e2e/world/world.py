@@ -144,6 +144,14 @@ class World:
         self.submit("weather.slow", {"seconds": 600}, {"X-Run-ID": root["run"], "X-Parent-Execution-ID": root["execution"]})
         return root
 
+    def make_slow(self, width="2"):
+        """A root and so many calls that take ten minutes."""
+        return self.submit("trip.slow_tree", {"width": int(width)})
+
+    def make_nested(self):
+        """A function that calls its own agent."""
+        return self.submit("trip.nightly", {})
+
     def make_paused(self):
         made = self.submit("trip.slow_tree", {"width": 3})
         self.until("its calls run", lambda: len(self.steps(made["run"]).get("steps", [])) > 3)
@@ -152,6 +160,21 @@ class World:
 
     def make_timeout(self):
         return self.ended(self.submit("weather.slow", {"seconds": 60}, deadline="2s"))
+
+    def make_late(self):
+        """Ends by its deadline; what its agent answers comes after that."""
+        made = self.ended(self.submit("bulk.late", {"seconds": 3}, deadline="1s"))
+        self.until("its answer comes", lambda: self.state(made["execution"]).get("late_outcome"))
+        return made
+
+    def make_orphaned(self):
+        """The agent that had it is gone, and another process has taken its place."""
+        made = self.submit("weather.slow", {"seconds": 600})
+        self.until("it runs", lambda: self.state(made["execution"])["status"] == "running")
+        time.sleep(1)
+        self.end("weather", signal.SIGKILL)
+        self.start("weather")
+        return self.ended(made)
 
     def make_hostile(self):
         headers = {"X-Session-ID": "<img src=x onerror=alert(1)>"}

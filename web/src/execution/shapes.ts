@@ -19,29 +19,10 @@ export type Decided = Schemas["Decided"];
 /** What of a run its acts need to know. */
 export type RunShown = Pick<Schemas["RunItem"], "run_id"> & Partial<Pick<Schemas["Run"], "name" | "counts" | "root" | "paused_at">> & { state: string };
 
-/* local type */
-export type WhyFact = { seq?: number; at: string | null; by: string; text: string; value?: string; unknown?: string; inferred?: boolean };
-/* local type */
-export type WhyNext = { at: string | null; text: string };
-/* local type */
-export type WhyChange = { text: string; command: string; act?: string };
-/* local type */
-export type Why = {
-  id: string;
-  kind: string;
-  as_of: string;
-  state: string;
-  status_reason?: string;
-  name: string;
-  run_id?: string;
-  verdict: string;
-  rule: { id: string; text: string; doc: string };
-  facts: WhyFact[];
-  next: WhyNext[];
-  changes: WhyChange[];
-  ruled_out: { text: string }[];
-  execution?: ExecutionItem;
-};
+export type WhyFact = Schemas["WhyFact"];
+export type WhyNext = Schemas["WhyNext"];
+export type WhyChange = Schemas["WhyChange"];
+export type Why = Schemas["Why"];
 
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
 

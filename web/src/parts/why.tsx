@@ -38,9 +38,9 @@ function topicOf(id: string, kind: string | undefined): string {
 }
 
 /** What a plane leaves out is nothing said, not a broken page. */
-function whole(said: Partial<Why>): Why {
+function whole(said: Partial<Why>, kind: Why["kind"] = "execution"): Why {
   return {
-    id: "", kind: "", as_of: "", name: "", verdict: "", ...said,
+    id: "", kind, as_of: "", name: "", verdict: "", ...said,
     state: said.state ?? "unknown",
     rule: said.rule && typeof said.rule === "object" ? said.rule : { id: "", text: typeof said.rule === "string" ? said.rule : "", doc: "" },
     facts: said.facts ?? [], next: said.next ?? [], changes: said.changes ?? [], ruled_out: said.ruled_out ?? [],
@@ -54,7 +54,7 @@ export function useWhy(id: string, kind?: WhyProps["kind"]) {
     queryFn: async ({ signal }) => {
       const address = addressOf("/api/v1/why/{id}", { path: { id }, query: { kind } });
       const body = await send(address, { headers: { accept: "application/json" }, signal });
-      return whole((await body.json()) as Partial<Why>);
+      return whole((await body.json()) as Partial<Why>, kind);
     },
     staleTime: 2_000,
     refetchInterval: 15_000,

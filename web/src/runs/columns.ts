@@ -14,13 +14,3 @@ export const FLAG = {
   detached: 1, observed: 2, overCap: 4, lateOutcome: 8, replayed: 16, inferredEnd: 32,
   stoppedKnowing: 64, paused: 128, resent: 256,
 } as const;
-
-// local type: `StepGroups` of the document, until its route is there.
-export type StepGroups = {
-  total: number;
-  groups: {
-    parent?: string; name: string; total: number; states: Record<string, number>;
-    min_ms?: number; p50_ms?: number; max_ms?: number; first_failed_id?: string;
-  }[];
-  more: number;
-};

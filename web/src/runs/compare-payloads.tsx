@@ -69,7 +69,7 @@ function ErrorDiff({ a, b }: { a: Step | null; b: Step | null }) {
 }
 
 function useError(step: Step | null): { text: string | null; none?: string } {
-  const { data, isPending } = useGet("/api/v1/executions/{id}", { path: { id: step?.id ?? "" } } as never, { enabled: step?.category != null });
+  const { data, isPending } = useGet("/api/v1/executions/{id}", { path: { id: step?.id ?? "" } }, { enabled: step?.category != null });
   const error = (data as { error?: unknown } | undefined)?.error;
   if (!step) return { text: null, none: "the step is not in this run" };
   if (!step.category) return { text: null, none: isOpen(step) ? "it has not ended" : `it ended as ${step.state}` };

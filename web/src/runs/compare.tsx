@@ -19,7 +19,6 @@ import { type Step, has, isOpen, tookOf } from "./forest";
 import { type Pair, differs, isReplay, paired } from "./pairing";
 import { FunctionName } from "./row-cell";
 import { lookWord } from "./row-words";
-import type { RunShown } from "./columns";
 import { useSteps } from "./steps-store";
 import { usePhone } from "./view-state";
 import { useWindow } from "./window";
@@ -75,8 +74,8 @@ function Compared({ a, b }: { a: string; b: string }) {
 }
 
 function RunName({ letter, run }: { letter: string; run: string }) {
-  const { data } = useGet("/api/v1/runs/{run}", { path: { run } } as never);
-  const shown = data as RunShown | undefined;
+  const { data } = useGet("/api/v1/runs/{run}", { path: { run } });
+  const shown = data;
   return (
     <span className="inline-flex items-center gap-1.5">
       <b className="text-text-2">{letter}</b>

@@ -1,8 +1,7 @@
 // A run with more steps than can be read one by one: its steps by caller and function, as the plane
 // groups them. Each group leads to its first failure, and to its executions in the list.
 import { useMemo, useRef } from "react";
-import { useQuery as useCached } from "@tanstack/react-query";
-import { addressOf, send } from "@/api/client";
+import { useGet } from "@/api/queries";
 import { count, duration } from "@/look/format";
 import { CommandLine, ErrorPanel, Skeleton } from "@/parts/says";
 import { Id, Unknown } from "@/parts/values";
@@ -10,16 +9,11 @@ import { Link, path } from "@/router";
 import { FunctionName, Tally } from "./row-cell";
 import { STEPS_MAX } from "./steps-store";
 import { useWindow } from "./window";
-import type { StepGroups } from "./columns";
 
 const ROW = 28;
 
 export function GroupsView({ run, total, phone }: { run: string; total: number; phone: boolean }) {
-  const { data, error, refetch } = useCached({
-    queryKey: ["/api/v1/runs/{run}/groups", { run }, null],
-    queryFn: async ({ signal }) => (await (await send(addressOf("/api/v1/runs/{run}/groups", { path: { run } }), { signal })).json()) as StepGroups,
-    refetchInterval: 10_000,
-  });
+  const { data, error, refetch } = useGet("/api/v1/runs/{run}/groups", { path: { run } }, { refetchInterval: 10_000 });
   const rows = useMemo(() => (data?.groups ?? []).map((group) => ({ key: `${group.parent ?? ""} ${group.name}`, group })), [data]);
   const index = useMemo(() => new Map(rows.map((row, at) => [row.key, at])), [rows]);
   const box = useRef<HTMLDivElement>(null);

@@ -15,7 +15,6 @@ import { ListView } from "./list-view";
 import { Patterned } from "./marks";
 import { type RunModel, neighbour, useRunModel } from "./model";
 import { PanelFrame } from "./panel-frame";
-import type { RunShown } from "./columns";
 import { type StepsSnapshot, useSteps } from "./steps-store";
 import { TimeView } from "./time-view";
 import { Toolbar } from "./toolbar";
@@ -32,8 +31,8 @@ const onCoarse = (listener: () => void) => {
 };
 
 export default function RunPage({ run = "" }: { run?: string }) {
-  const head = useGet(RUN, { path: { run } } as never, { keep: true });
-  const shown = head.data as RunShown | undefined;
+  const head = useGet(RUN, { path: { run } }, { keep: true });
+  const shown = head.data;
   const steps = useSteps(run);
   const phone = usePhone();
   const state = steps.state ?? shown?.state ?? shown?.status ?? null;

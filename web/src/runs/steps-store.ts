@@ -5,7 +5,6 @@ import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import { get } from "@/api/client";
 import { Problem } from "@/api/problem";
 import { type LiveFrame, useLive } from "@/live/stream";
-import { oldPages } from "./adapter";
 import type { StepColumns } from "./columns";
 import { EMPTY, type Forest, patched } from "./forest";
 
@@ -33,13 +32,9 @@ const NOTHING: StepsSnapshot = { forest: EMPTY, state: null, total: null, comple
 type Ask = { after?: string; after_position?: string };
 
 async function ask(run: string, query: Ask, signal: AbortSignal): Promise<StepColumns> {
-  try {
-    const answer = await get("/api/v1/runs/{run}/steps", { path: { run }, query: { view: "columns", limit: WINDOW, ...query } as never, signal });
-    return answer as StepColumns;
-  } catch (error) {
-    if (Problem.of(error).status !== 400) throw error;
-    return oldPages(run, signal);
-  }
+  const answer = await get("/api/v1/runs/{run}/steps", { path: { run }, query: { view: "columns", limit: WINDOW, ...query }, signal });
+  if ("columns" in answer) return answer;
+  throw new Problem("not_supported", "the plane sends no columns", 501);
 }
 
 export class StepsStore {
