@@ -14,7 +14,7 @@ let runs: Record<string, Made>;
 
 beforeAll(async () => {
   plane = await Plane.start();
-  ({ world, runs } = await World.start(plane, { agents: ["bulk", "trip", "geo", "weather", "report"], runs: ["failed", "paused"] }));
+  ({ world, runs } = await World.start(plane, { key: await plane.ownerKey(), agents: ["bulk", "trip", "geo", "weather", "report"], runs: ["failed", "paused"] }));
 });
 afterAll(async () => {
   await closeBrowser();
@@ -174,7 +174,7 @@ describe("words and holes that the page does not know", () => {
       await line.locator(".b-unknown").first().waitFor({ state: "attached" });
       await shot(page, "run-unknown-word", false);
       await look(page, "tree");
-      await page.locator(`.card[data-step="${changed}"]`).waitFor();
+      await page.locator(`.react-flow__node [data-step="${changed}"]`).waitFor();
     });
   });
 

@@ -35,7 +35,7 @@ export const stepOf = (plane: Plane, run: string, what: string, is: (step: ToldS
   until(`a step of ${run}: ${what}`, async () => (await stepsOf(plane, run)).find(is), within);
 
 export const row = (page: Page, id: string): Locator => page.locator(`[role=row][data-step="${id}"]`);
-export const card = (page: Page, id: string): Locator => page.locator(`.card[data-step="${id}"]`);
+export const card = (page: Page, id: string): Locator => page.locator(`.react-flow__node [data-step="${id}"]`);
 export const grid = (page: Page): Locator => page.getByRole("treegrid", { name: "Steps" });
 export const panel = (page: Page): Locator => page.locator("[data-panel]");
 export const rows = (page: Page): Locator => grid(page).locator("[role=rowgroup] > [role=row]");

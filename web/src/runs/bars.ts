@@ -75,7 +75,7 @@ function addMarks(step: Step, bars: Bar[], end: number, marks: Mark[]): void {
     for (const [n, bar] of sendings.entries()) marks.push({ kind: "attempt", at: bar.from, text: String(n + 1) });
     if (sendings.length === 0) marks.push({ kind: "attempt", at: step.started ?? step.created, text: `${step.attempts}×` });
   }
-  if (has(step, "stoppedKnowing")) marks.push({ kind: "doubt", at: end });
+  if (has(step, "stoppedKnowing") && step.state !== "timeout") marks.push({ kind: "doubt", at: end });
   else if (step.state === "timeout") marks.push({ kind: "timeout", at: end });
   else if (step.state === "failed") marks.push({ kind: "failed", at: end });
   else if (step.state === "cancelled") marks.push({ kind: "cancelled", at: end });
@@ -88,7 +88,8 @@ export type EndLook = "open" | "ok" | "fail" | "doubt" | "time" | "neutral";
 
 export function endLook(step: Step): EndLook {
   if (isOpen(step)) return "open";
-  if (has(step, "stoppedKnowing")) return "doubt";
+  // A clock that ran out is known; only what became of the work is not.
+  if (has(step, "stoppedKnowing") && step.state !== "timeout") return "doubt";
   switch (step.state) {
     case "succeeded": return "ok";
     case "failed": return "fail";

@@ -32,7 +32,7 @@ const StepCard = memo(function StepCard({ data }: NodeProps<FlowNode<CardData>>)
     <>
       <Handle type="target" position={Position.Left} style={hidden} isConnectable={false} />
       {tiny ? (
-        <div className="card-small" style={{ color: colour }} data-selected={data.selected || undefined}><Glyph shape={look.shape} /></div>
+        <div className="card-small" style={{ color: colour }} data-state={step?.state} data-mark={step ? marksOf(step) : undefined} data-step={step?.id} data-selected={data.selected || undefined}><Glyph shape={look.shape} /></div>
       ) : (
         <div
           className="card" style={{ color: colour }} data-state={step?.state} data-mark={step ? marksOf(step) : undefined} data-step={step?.id}

@@ -19,7 +19,9 @@ export type Step = {
   started: number | null;
   ended: number | null;
   attempts: number;
+  /** As the plane told them, but `detached` only where it outlives its caller: who is waited for to the end is none. */
   flags: number;
+  told: number;
   replayOf: string | null;
   why: string | null;
   segments: Segment[];
@@ -78,7 +80,7 @@ export function lastKnown(step: Step): number {
 
 const same = (a: Step, b: Step) =>
   a.state === b.state && a.reason === b.reason && a.ended === b.ended && a.started === b.started &&
-  a.attempts === b.attempts && a.flags === b.flags && a.category === b.category && a.why === b.why &&
+  a.attempts === b.attempts && a.told === b.told && a.category === b.category && a.why === b.why &&
   a.parent === b.parent && a.queued === b.queued && a.replayOf === b.replayOf && a.name === b.name && sameSegments(a.segments, b.segments);
 
 function sameSegments(a: Segment[], b: Segment[]): boolean {
@@ -127,6 +129,7 @@ export function patched(before: Forest, answer: StepColumns): { forest: Forest; 
       ended: columns.ended[at] ?? null,
       attempts: columns.attempts[at] ?? 0,
       flags: columns.flags[at] ?? 0,
+      told: columns.flags[at] ?? 0,
       replayOf: columns.replay_of[at] ?? null,
       why: columns.why[at] ?? null,
       segments: columns.segments[at] ?? [],
@@ -139,7 +142,18 @@ export function patched(before: Forest, answer: StepColumns): { forest: Forest; 
   }
   if (changed.length === 0 && names.length === before.names.length) return { forest: before, changed, missing };
   const shape = reshaped ? shaped(steps) : { children: before.children, roots: before.roots };
+  for (const index of changed) for (const each of [index, ...(shape.children[index] ?? NONE)]) loosen(steps, each);
   return { forest: { steps, names, ...shape, shape: before.shape + (reshaped ? 1 : 0) }, changed, missing };
+}
+
+/** Takes the mark `detached` off a step that did not outlive its caller, or puts it back. */
+function loosen(steps: Step[], index: number): void {
+  const step = steps[index];
+  if (!step || (step.told & FLAG.detached) === 0) return;
+  const caller = steps[step.parent];
+  const outlives = !caller || (caller.ended !== null && (step.ended === null || step.ended > caller.ended));
+  const flags = outlives ? step.told : step.told & ~FLAG.detached;
+  if (flags !== step.flags) steps[index] = { ...step, flags };
 }
 
 /** Children of each. A step whose caller is not there, or that would be its own caller, is a root. */

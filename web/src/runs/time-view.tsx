@@ -41,7 +41,9 @@ export function TimeView(props: Props) {
   const bounds = useRef<[number, number] | null>(null);
   const work = useMemo(() => workOf(forest, now), [forest, now]);
   bounds.current = boundsOf(forest, work, now, bounds.current);
-  const [from, to] = bounds.current;
+  const [from, end] = bounds.current;
+  // Room for the marks behind the last end; while it goes on, there is room anyway.
+  const to = props.goesOn ? end : end + (end - from) * 0.04;
   const axis = useMemo(() => axisOf([from, to], work, now, idle), [from, to, work, now, idle]);
   const scale = useMemo<Scale>(() => ({ axis, view: zoom, width }), [axis, zoom, width]);
   const path = useMemo(() => {

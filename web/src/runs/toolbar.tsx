@@ -83,9 +83,10 @@ export function Toolbar({ model, state, view, setView, total, phone, tidy, open 
 
 /** "2,000 steps, 61 rows, 1,939 folded". */
 function Sentence({ model, total, filtered }: { model: RunModel; total: number | null; filtered: boolean }) {
-  const parts = [`${count(total ?? model.forest.steps.length)} steps`];
+  const steps = total ?? model.forest.steps.length;
+  const parts = [`${count(steps)} ${steps === 1 ? "step" : "steps"}`];
   if (filtered) parts.push(`${count(model.matching)} match`);
-  parts.push(`${count(model.rows.length)} rows${model.groups > 0 ? ` (${count(model.groups)} ${model.groups === 1 ? "group" : "groups"})` : ""}`);
+  parts.push(`${count(model.rows.length)} ${model.rows.length === 1 ? "row" : "rows"}${model.groups > 0 ? ` (${count(model.groups)} ${model.groups === 1 ? "group" : "groups"})` : ""}`);
   parts.push(`${count(model.folded)} folded`);
   return (
     <span className="text-text-2" data-counts={JSON.stringify({ steps: total, rows: model.rows.length, folded: model.folded, groups: model.groups })}>
