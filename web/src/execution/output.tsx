@@ -19,7 +19,9 @@ export function OutputTab({ execution }: { execution: ExecutionItem }) {
           {execution.error ? <pre className="max-h-48 overflow-auto break-words whitespace-pre-wrap"><Plain text={execution.error} lines /></pre> : <p className="text-text-2">The agent gave no text.</p>}
         </section>
       )}
-      <PayloadView id={id} kind="result" name="Result" settled={!open} fill none={noneOf(execution, open)} />
+      {execution.result_size !== undefined || state === "succeeded"
+        ? <PayloadView id={id} kind="result" name="Result" settled={!open} fill none={noneOf(execution, open)} />
+        : <p className="p-3 text-text-2">{noneOf(execution, open)}</p>}
       {failed && !open && <PayloadView id={id} kind="error_details" name="Error details" settled none="The agent gave no details." />}
       {execution.late_outcome !== undefined && (
         <>

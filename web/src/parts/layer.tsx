@@ -44,7 +44,7 @@ export function Popover({ anchor, close, label, children, role = "dialog", class
     const place = () => {
       const at = anchor.current?.getBoundingClientRect();
       if (!at) return;
-      const { left, top } = placed(at, { width: layer.offsetWidth, height: layer.offsetHeight }, { width: document.documentElement.clientWidth, height: innerHeight });
+      const { left, top } = placed(at, { width: layer.offsetWidth, height: layer.offsetHeight }, { width: Math.min(document.documentElement.clientWidth, document.body.getBoundingClientRect().right), height: innerHeight });
       layer.style.left = `${left}px`;
       layer.style.top = `${top}px`;
     };

@@ -2,6 +2,7 @@
 // where it comes from. Counts filter the rows below to exactly what they count.
 import { count, duration } from "@/look/format";
 import { plain } from "@/look/plain";
+import { missing, money } from "@/usage/sums";
 import { colourOf, lookOf } from "@/look/words";
 import { Glyph, StateMark } from "@/parts/state-mark";
 import { Age, Id, Took } from "@/parts/values";
@@ -60,6 +61,7 @@ export function Summary({ shown, state, counts }: { shown: RunShown; state: stri
         <span className="text-text-3">, started <Age at={shown.started_at ?? shown.root?.created_at} /></span>
       </span>
       <Counts counts={counts} />
+      {shown.usage && <Usage usage={shown.usage} />}
       {spent.length > 0 && (
         <span className="text-text-2" title="sums over all steps, so they may be more than the run took">
           {spent.map(([word, ms], at) => <span key={word}>{at > 0 && " · "}{word} {duration(ms)}</span>)}
@@ -68,6 +70,16 @@ export function Summary({ shown, state, counts }: { shown: RunShown; state: stri
       )}
     </div>
   );
+}
+
+/** What its agents reported; nothing when none did. */
+function Usage({ usage }: { usage: NonNullable<RunShown["usage"]> }) {
+  const said = [
+    usage.total_tokens != null && `${count(usage.total_tokens)} tokens`,
+    ...(usage.cost ?? []).map((cost) => `${money(cost.amount)} ${cost.currency}`),
+  ].filter(Boolean);
+  if (said.length === 0) return null;
+  return <span className="text-text-2" title={missing(usage) ?? "reported by all of its executions"} data-usage>{said.join(" · ")}{missing(usage) && " ≥"}</span>;
 }
 
 function Counts({ counts }: { counts: ReadonlyMap<string, number> }) {

@@ -8,10 +8,10 @@ import { type Forest, type Step, troubleOf } from "./forest";
 
 const WIDTH = 12;
 const FAILURE_LEAST = 3;
-const RANK = { none: 0, running: 1, waiting: 2, failed: 3 } as const;
-const COLOURS = ["--ok", "--run", "--wait", "--fail"];
+const RANK = { none: 0, cancelled: 1, running: 2, waiting: 3, failed: 4 } as const;
+const COLOURS = ["--ok", "--neutral", "--run", "--wait", "--fail"];
 
-const rankOf = (step: Step | undefined) => (step ? RANK[troubleOf(step)] : 0);
+const rankOf = (step: Step | undefined) => (step ? step.state === "cancelled" ? RANK.cancelled : RANK[troubleOf(step)] : 0);
 
 /** The worst state of each pixel row. Pure. */
 export function stripOf(rows: readonly Row[], forest: Forest, pixels: number): Int8Array {
