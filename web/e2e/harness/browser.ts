@@ -20,7 +20,8 @@ let launched: Promise<Browser> | undefined;
 async function browser(): Promise<Browser> {
   launched ??= chromium.launch({
     executablePath: process.env.CHROMIUM ?? PROGRAMS[0],
-    args: FLAGS,
+    // A page that does not come from the plane itself may else open no socket to loopback.
+    args: process.env.MUSTER_PAGE ? [...FLAGS, "--disable-features=LocalNetworkAccessChecks"] : FLAGS,
   });
   return launched;
 }
@@ -73,6 +74,7 @@ export async function open(url: string, options: OpenOptions = {}): Promise<Watc
     if (!answer.ok()) throw new Error(`sign-in: HTTP ${answer.status()} ${await answer.text()}`);
   }
   await replacePage(context);
+  context.setDefaultTimeout(20_000);
   const page = await context.newPage();
   watch(page, new URL(url).origin, faults);
   context.on("page", (other) => watch(other, new URL(url).origin, faults));

@@ -58,6 +58,8 @@ export async function holds({ page }: Watched, path: string, name: string): Prom
       for (const each of await accessibility(page)) found.push(`${size} ${theme}: ${each}`);
     }
   }
+  await page.setViewportSize({ width: WIDTHS.desktop, height: 900 });
+  await page.emulateMedia({ colorScheme: "light" });
   expect(await page.locator("h1").count(), `${path} has one title`).toBe(1);
   expect(found, path).toEqual([]);
 }

@@ -58,7 +58,7 @@ export function Hold() {
 function Unhold() {
   return (
     <ActButton act={{
-      verb: "Unhold", kind: "wide", danger: true, scope: "operate", confirm: "unhold", command: "muster unhold",
+      verb: "Unhold", kind: "wide", danger: true, scope: "operate", confirm: "everything", command: "muster unhold",
       consequence: async () => <Would lifted={await act("post", "/api/v1/unhold", { query: { dry_run: true }, body: {} })} />,
       run: async (key) => {
         const lifted = await act("post", "/api/v1/unhold", { body: {}, key });

@@ -53,12 +53,12 @@ export type Act = {
 /** How long a receipt stays in the button's place, and an undo is offered. */
 const RECEIPT_MS = 10_000;
 
-/** Why an act cannot be done now: offline first, then its own reason, then the missing scope. */
+/** Why an act cannot be done now: offline first, then the missing scope, then its own reason. */
 export function useBarred(act: Pick<Act, "disabled" | "scope">): string | undefined {
   const { live } = useLiveState();
   const missing = useMissing(act.scope);
   if (live.state === "offline") return "the plane does not answer; acts wait until it does";
-  return act.disabled ?? missing;
+  return missing ?? act.disabled;
 }
 
 /** What an act goes through, for a button, a menu or a key that starts it. */
@@ -69,6 +69,8 @@ export function useAct(act: Act) {
   const now = useRef(state);
   now.current = state;
   const forget = useRef<() => void>(undefined);
+  /** How what was done is undone: as it was then, for the act may be another by now. */
+  const back = useRef<Act["undo"]>(undefined);
 
   const failed = (error: unknown) => {
     const problem = Problem.of(error);
@@ -76,6 +78,7 @@ export function useAct(act: Act) {
     announce(`${latest.current.verb} failed: ${problem.message}`);
   };
   const send = async (key: string) => {
+    back.current = latest.current.undo;
     try {
       const answer = await latest.current.run(key);
       const partial = answer instanceof Partly;
@@ -90,7 +93,7 @@ export function useAct(act: Act) {
   const undo = () => {
     forget.current?.();
     dispatch({ event: "undo" });
-    latest.current.undo?.(crypto.randomUUID()).then(
+    back.current?.(crypto.randomUUID()).then(
       (says) => {
         dispatch({ event: "undone", says });
         toast(says, { ms: 4_000 });

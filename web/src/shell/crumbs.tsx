@@ -30,7 +30,7 @@ export function PageHead({ crumbs, acts }: { crumbs: ReactNode; acts?: ReactNode
   if (!head) return null;
   return createPortal(
     <>
-      <div className="crumbs flex min-w-0 flex-1 flex-wrap items-baseline gap-x-2">{crumbs}</div>
+      <div className={`crumbs flex min-w-0 flex-1 flex-wrap items-baseline gap-x-2 ${acts ? "max-sm:basis-full" : ""}`}>{crumbs}</div>
       {acts && <div className="flex flex-wrap items-center gap-2">{acts}</div>}
     </>,
     head,
