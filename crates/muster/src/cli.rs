@@ -1,6 +1,7 @@
 //! The command line: every command and its help; the arguments of each are in a file of their
 //! own. Does nothing.
 
+mod agents;
 mod approvals;
 mod backup;
 mod call;
@@ -11,6 +12,7 @@ mod keys;
 mod list;
 mod node;
 mod nodes;
+mod plane;
 mod quarantine;
 mod server;
 mod tags;
@@ -21,6 +23,7 @@ mod workers;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use agents::{Agents, AgentsCommand, History, Queues, QueuesCommand};
 pub(crate) use approvals::{Approvals, Approve, Decide};
 pub(crate) use backup::{Backup, Restore};
 pub(crate) use call::Call;
@@ -28,9 +31,10 @@ pub(crate) use dev::{Dev, ExampleAgent};
 pub(crate) use executions::{Cancel, ExecutionFilter, Pause, Restart, RunFilter, Why};
 pub(crate) use hold::{Hold, Unhold};
 pub(crate) use keys::{Keys, KeysCommand};
-pub(crate) use list::{Listing, NoFilter, Plain, Show};
+pub(crate) use list::{Listing, Plain, Show};
 pub(crate) use node::{Node, NodeCommand, NodeDrain, NodeEnroll, NodeRun, NodeState, NodeWanted};
 pub(crate) use nodes::{Enroll, Fleet, FleetCommand, Nodes, NodesCommand, SureWish, Wish};
+pub(crate) use plane::{Audit, Compare, Config, Overview, Search, Usage};
 pub(crate) use quarantine::{Quarantine, QuarantineCommand};
 pub(crate) use server::Server;
 pub(crate) use tags::{Tags, TagsCommand};
@@ -78,6 +82,11 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// The plane at a glance: what needs you, what is held up, what failed, who is there.
+    #[command(
+        after_help = "Every number has the command that lists exactly those.\n\nExamples:\n  muster overview\n  muster overview --watch"
+    )]
+    Overview(Overview),
     /// Everything local: a plane, and an example agent or yours, restarted on changes.
     #[command(
         after_help = "Examples:\n  muster dev\n  muster dev -- python agent.py\n  muster dev --port 8090 --data /tmp/try -- python -m my_agent"
@@ -100,17 +109,29 @@ pub(crate) enum Command {
     Call(Call),
     /// The agents: who can be called, and how each is.
     #[command(
-        after_help = "Examples:\n  muster agents\n  muster agents show hello\n  muster agents --json --watch"
+        after_help = "Examples:\n  muster agents\n  muster agents show hello\n  muster agents history hello\n  muster agents --json --watch"
     )]
-    Agents(Listing<NoFilter>),
+    Agents(Agents),
     /// Executions: what waits, runs and has ended.
     #[command(
         after_help = "Examples:\n  muster executions --state queued,waiting\n  muster executions --agent billing --since 1h\n  muster executions show exec_01KB"
     )]
     Executions(Listing<ExecutionFilter>),
     /// Runs: trees of calls.
-    #[command(after_help = "Examples:\n  muster runs\n  muster runs show run_01KB")]
+    #[command(
+        after_help = "Examples:\n  muster runs\n  muster runs show run_01KB\n  muster runs --json"
+    )]
     Runs(Listing<RunFilter>),
+    /// Two runs side by side: their steps in pairs, and what differs.
+    #[command(
+        after_help = "Examples:\n  muster compare run_…0R53QH run_…P4D1XW\n  muster compare run_…0R53QH run_…P4D1XW --all"
+    )]
+    Compare(Compare),
+    /// Finds anything: by part of an id or a name, or by filters.
+    #[command(
+        after_help = "Filters: state: agent: fn: category: reason: label:k=v session: since:\n\nExamples:\n  muster search 3QH8ZT\n  muster search state:failed agent:billing since:2h"
+    )]
+    Search(Search),
     /// Cancels an execution, or with --tree its whole run.
     #[command(
         after_help = "Examples:\n  muster cancel exec_…3QH8ZT\n  muster cancel run_…0R53QH --tree --reason 'wrong input'"
@@ -141,7 +162,7 @@ pub(crate) enum Command {
     Reject(Decide),
     /// Runs a run or one execution again; what had succeeded is taken over.
     #[command(
-        after_help = "Examples:\n  muster restart exec_…3QH8ZT\n  muster restart exec_…3QH8ZT --scope execution --input @fixed.json --wait\n  muster restart exec_…3QH8ZT --fork --reuse none"
+        after_help = "Examples:\n  muster restart exec_…3QH8ZT\n  muster restart run_…0R53QH --wait\n  muster restart exec_…3QH8ZT --scope execution --input @fixed.json --wait\n  muster restart exec_…3QH8ZT --fork --reuse none"
     )]
     Restart(Restart),
     /// The machines of the fleet: who can run workers, and how sure that is.
@@ -189,8 +210,25 @@ pub(crate) enum Command {
     )]
     Why(Why),
     /// The queues of the agents.
-    #[command(after_help = "Examples:\n  muster queues\n  muster queues --watch")]
-    Queues(Plain),
+    #[command(
+        after_help = "Examples:\n  muster queues\n  muster queues --watch\n  muster queues show billing\n  muster queues cap billing 8"
+    )]
+    Queues(Queues),
+    /// Tokens and cost, as agents reported them.
+    #[command(
+        after_help = "Examples:\n  muster usage\n  muster usage --by day\n  muster usage --by run --since 2h"
+    )]
+    Usage(Usage),
+    /// Who changed what may be done, and what was decided by hand.
+    #[command(
+        after_help = "Examples:\n  muster audit\n  muster audit --action key --since 7d\n  muster audit --object billing"
+    )]
+    Audit(Audit),
+    /// Every value that holds for the plane, and where it came from.
+    #[command(
+        after_help = "Examples:\n  muster config\n  muster config admission\n  muster config --set"
+    )]
+    Config(Config),
     /// Tags of agents that need an approval before their agents are called.
     #[command(
         after_help = "Examples:\n  muster tags\n  muster tags approve billing\n  muster tags reject billing finance"
@@ -233,9 +271,9 @@ pub(crate) enum Command {
     /// Prints the plane's OpenAPI document.
     #[command(after_help = "Example:\n  muster openapi > openapi.json")]
     Openapi,
-    /// Prints completions for a shell.
+    /// Prints completions for a shell: bash, zsh, fish, elvish or powershell.
     #[command(
-        after_help = "Example:\n  muster completions bash > ~/.local/share/bash-completion/completions/muster"
+        after_help = "Examples:\n  muster completions bash > ~/.local/share/bash-completion/completions/muster\n  muster completions zsh > ~/.zfunc/_muster\n  muster completions fish > ~/.config/fish/completions/muster.fish"
     )]
     Completions {
         /// Which shell.
@@ -263,11 +301,31 @@ pub(crate) fn read() -> Cli {
         refuse_filters_of_one(&mut command, &matches)?;
         Cli::from_arg_matches(&matches)
     })
-    .unwrap_or_else(|error| error.exit())
+    .unwrap_or_else(|error| {
+        if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
+            let failure = crate::failure::Failure::new(
+                muster_wire::Category::Validation,
+                said(&error.to_string()),
+            );
+            failure.print(
+                &crate::out::Look::of_this_process(ColourChoice::Never).errors,
+                true,
+            );
+            std::process::exit(i32::from(failure.exit_code()));
+        }
+        error.exit()
+    })
+}
+
+/// The sentence of a wrong command line, without how it is used.
+fn said(text: &str) -> String {
+    let text = text.split("\n\nUsage:").next().unwrap_or(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Lists with commands of their own.
-const LISTS: &[&str] = &["agents", "executions", "nodes", "runs", "workers"];
+const LISTS: &[&str] = &["agents", "executions", "nodes", "queues", "runs", "workers"];
 
 /// A list's filters mean nothing to its `show`; the options of every command do.
 fn refuse_filters_of_one(
@@ -306,16 +364,18 @@ mod tests {
     fn the_command_line_is_sound_and_every_command_shows_an_example() {
         let command = Cli::command();
         command.clone().debug_assert();
+        shows_examples(&command, "muster");
+    }
+
+    fn shows_examples(command: &clap::Command, path: &str) {
         for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-            let help = sub
-                .get_after_help()
-                .map(ToString::to_string)
-                .unwrap_or_default();
+            let path = format!("{path} {}", sub.get_name());
+            let help = sub.get_after_help().map(ToString::to_string);
             assert!(
-                help.contains("muster "),
-                "{} has no example",
-                sub.get_name()
+                help.unwrap_or_default().contains("muster "),
+                "{path} has no example"
             );
+            shows_examples(sub, &path);
         }
     }
 

@@ -68,11 +68,59 @@ impl Failure {
         if let Some(seconds) = self.body.retry_after {
             text += &format!("  worth trying again in {seconds} s\n");
         }
-        if let Some(hint) = &self.hint {
-            text += &format!("{} {}\n", style.paint(Colour::Bold, "hint:"), clean(hint));
-        }
+        let hint = self.hint.clone().unwrap_or_else(|| usual_hint(&self.body));
+        text += &format!("{} {}\n", style.paint(Colour::Bold, "hint:"), clean(&hint));
         text
     }
+}
+
+/// What to do about an error that says nothing better: a command to look with.
+fn usual_hint(body: &ErrorBody) -> String {
+    if let Some(id) = &body.execution_id {
+        return format!("`muster why {id}` has the evidence");
+    }
+    let hint = match body.error_category {
+        Category::Validation | Category::TooLarge => {
+            "`muster help COMMAND` says what a command takes, with examples"
+        }
+        Category::NotSupported => "`muster openapi` has all that this plane does",
+        Category::NotFound => "`muster search WORD` looks everywhere, by part of an id or a name",
+        Category::TargetNotFound => "`muster agents` lists who can be called",
+        Category::Unauthenticated => {
+            "set MUSTER_API_KEY, or run this where the plane's data directory .muster is"
+        }
+        Category::PermissionDenied | Category::AgentIdTaken | Category::WrongAttempt => {
+            "`muster keys list` says what each key may do; MUSTER_API_KEY names the one to use"
+        }
+        Category::NodeUnavailable | Category::AgentUnreachable => {
+            "`muster agents` says how each agent is, and `muster why AGENT` says why"
+        }
+        Category::ConcurrencyLimit | Category::Overloaded => {
+            "`muster queues` shows who waits for what; try again later"
+        }
+        Category::NodeUnreachable
+        | Category::NodeDraining
+        | Category::NoEligibleNode
+        | Category::UnsupportedByNode
+        | Category::FleetCapacity
+        | Category::PlacementExpired => {
+            "`muster nodes` shows every machine, and `muster why NODE` says why"
+        }
+        Category::AgentError
+        | Category::BadResponse
+        | Category::OutcomeUnknown
+        | Category::AgentRestartOrphaned
+        | Category::AgentTimeout
+        | Category::Cancelled
+        | Category::RunCancelled
+        | Category::StillRunning
+        | Category::Conflict
+        | Category::IdempotencyConflict => {
+            "`muster executions` shows where it is, and `muster why ID` says why"
+        }
+        _ => "`muster doctor` looks at the plane and at this machine",
+    };
+    hint.to_owned()
 }
 
 impl From<ErrorBody> for Failure {

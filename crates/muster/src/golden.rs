@@ -5,6 +5,7 @@ use muster_wire::Timestamp;
 use serde_json::Value;
 
 use crate::commands::drawn;
+use crate::failure::Failure;
 use crate::out::Style;
 
 fn style(width: Option<usize>, colour: bool, unicode: bool) -> Style {
@@ -69,6 +70,7 @@ fn longest_word(line: &str) -> usize {
         || line.starts_with("or")
         || line.starts_with("not")
         || line.starts_with("next")
+        || line.starts_with("hint:")
     {
         return usize::MAX;
     }
@@ -155,6 +157,109 @@ fn fleet() {
 #[test]
 fn why() {
     keep("why", |style| drawn::why(style, &fixture("why")));
+}
+
+#[test]
+fn why_of_a_queue() {
+    keep("why_queue", |style| {
+        drawn::why(style, &fixture("why_queue"))
+    });
+}
+
+#[test]
+fn overview() {
+    keep("overview", |style| {
+        drawn::overview(style, &fixture("overview"))
+    });
+}
+
+#[test]
+fn overview_of_a_calm_plane() {
+    keep("overview_calm", |style| {
+        drawn::overview(style, &fixture("overview_calm"))
+    });
+}
+
+#[test]
+fn usage() {
+    keep("usage", |style| drawn::usage(style, fixture("usage")));
+}
+
+#[test]
+fn audit() {
+    keep("audit", |style| drawn::audit(style, fixture("audit")));
+}
+
+#[test]
+fn config() {
+    keep("config", |style| drawn::config(style, fixture("config")));
+}
+
+#[test]
+fn search() {
+    keep("search", |style| {
+        drawn::search(style, fixture("search"), noon())
+    });
+}
+
+#[test]
+fn queue() {
+    keep("queue", |style| drawn::queue(style, &fixture("queue")));
+}
+
+#[test]
+fn compare() {
+    keep("compare", |style| drawn::compare(style, fixture("compare")));
+}
+
+#[test]
+fn agent_history() {
+    keep("agent_history", |style| {
+        drawn::history(style, &fixture("agent_history"))
+    });
+}
+
+#[test]
+fn node_history() {
+    keep("node_history", |style| {
+        drawn::history(style, &fixture("node_history"))
+    });
+}
+
+#[test]
+fn keys() {
+    keep("keys", |style| drawn::keys(style, fixture("keys")));
+}
+
+#[test]
+fn webhooks() {
+    keep("webhooks", |style| {
+        drawn::webhooks(style, fixture("webhooks"))
+    });
+}
+
+#[test]
+fn quarantine() {
+    keep("quarantine", |style| {
+        drawn::quarantine(style, fixture("quarantine"))
+    });
+}
+
+#[test]
+fn errors() {
+    keep("errors", |style| {
+        let mut all = String::new();
+        for category in muster_wire::Category::ALL {
+            all += &Failure::new(category.clone(), "what went wrong").text(style);
+        }
+        let mut body =
+            muster_wire::ErrorBody::new(muster_wire::Category::AgentError, "KeyError: 'city'");
+        body.execution_id = Some("exec_01KB6E7M9QX2T4V8N04HT7KB00".to_owned());
+        body.retry_after = Some(2);
+        all + &Failure::from(body)
+            .seen("run run_01KB6E7M9QX2T4V8N0P4D1XW00")
+            .text(style)
+    });
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod dev;
 mod failure;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod hints;
 mod out;
 mod settings;
 

@@ -18,6 +18,9 @@ pub(crate) struct Call {
     /// Idempotency key: the same key with the same input calls once.
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
+    /// Its class in the queue: 0 goes first, 9 last.
+    #[arg(long, value_name = "0-9", value_parser = clap::value_parser!(u8).range(0..=9))]
+    pub(crate) priority: Option<u8>,
     /// The result and nothing else.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -7,7 +7,7 @@ pub(crate) struct ExecutionFilter {
     /// Only these states.
     #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
     pub(crate) state: Vec<String>,
-    /// Only of this agent.
+    /// Only of this agent; several are separated by commas.
     #[arg(long)]
     pub(crate) agent: Option<String>,
     /// Only of this function.
@@ -16,9 +16,21 @@ pub(crate) struct ExecutionFilter {
     /// Only of this run.
     #[arg(long)]
     pub(crate) run: Option<String>,
-    /// Only what started since: 15m, 2h, or a time.
+    /// Only what failed with this category.
+    #[arg(long, value_name = "CATEGORY")]
+    pub(crate) category: Option<String>,
+    /// Only with exactly this finer word for its state.
+    #[arg(long, value_name = "WORD")]
+    pub(crate) reason: Option<String>,
+    /// Only with this in their ids or names.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// Only what is open or ended since: 15m, 2h, or a time.
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
+    /// Only what is open or ended before.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
     /// How many at most.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
@@ -32,7 +44,7 @@ pub(crate) struct RunFilter {
     /// Only runs whose root is of this agent.
     #[arg(long)]
     pub(crate) agent: Option<String>,
-    /// Only what started since: 15m, 2h, or a time.
+    /// Only what is open or ended since: 15m, 2h, or a time.
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
     /// How many at most.
@@ -50,6 +62,9 @@ pub(crate) struct Cancel {
     /// Why; kept with the execution.
     #[arg(long)]
     pub(crate) reason: Option<String>,
+    /// Does not ask, however many are open.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -66,7 +81,8 @@ pub(crate) struct Pause {
 
 #[derive(Debug, Args)]
 pub(crate) struct Restart {
-    /// The execution: whole, or at least six characters of it.
+    /// The execution, or a run, which is done again from its root: whole, or at least six
+    /// characters of it.
     pub(crate) id: String,
     /// The whole run from its root, or the execution alone.
     #[arg(long, value_parser = ["workflow", "execution"], default_value = "workflow")]
@@ -96,6 +112,9 @@ pub(crate) struct Restart {
 
 #[derive(Debug, Args)]
 pub(crate) struct Why {
-    /// An execution, a run, an agent, a machine or a worker.
+    /// An execution, a run, an agent, an instance, a machine, a worker, or a duty of the plane.
     pub(crate) id: String,
+    /// What it is, where its id does not say: an agent's id is its queue's, too.
+    #[arg(long, value_parser = ["execution", "run", "agent", "instance", "node", "worker", "queue", "duty"])]
+    pub(crate) kind: Option<String>,
 }

@@ -11,10 +11,11 @@ pub(crate) struct Keys {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
     /// Every key: prefix, scopes, last use.
+    #[command(after_help = "Examples:\n  muster keys list\n  muster keys list --json")]
     List,
     /// Makes a key and shows it once.
     #[command(
-        after_help = "Scopes: agent[:ID], call, read, operate, worker:ID, node:ID, relay, admin"
+        after_help = "Scopes: agent[:ID], call, read, operate, worker:ID, node:ID, relay, admin\n\nExamples:\n  muster keys create --scope call,read --name ci\n  muster keys create --scope operate --expires 30d"
     )]
     Create {
         /// What it may do.
@@ -36,12 +37,19 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_delimiter = ',', value_name = "SCOPE,…")]
         scope: Vec<String>,
     },
-    /// Ends a key.
+    /// Ends a key. On a terminal it says first who used it last and what ends with it.
+    #[command(
+        after_help = "Examples:\n  muster keys revoke key_01KB\n  muster keys revoke key_01KB --yes"
+    )]
     Revoke {
         /// Its id, or a prefix.
         id: String,
+        /// Does not ask.
+        #[arg(long)]
+        yes: bool,
     },
     /// Makes a new key in place of one; the old one is still taken for a while.
+    #[command(after_help = "Example:\n  muster keys rotate key_01KB")]
     Rotate {
         /// Its id, or a prefix.
         id: String,

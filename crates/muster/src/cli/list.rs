@@ -16,6 +16,9 @@ pub(crate) struct Listing<F: Args> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Show {
     /// One, whole.
+    #[command(
+        after_help = "Examples:\n  muster executions show exec_…3QH8ZT\n  muster runs show run_…0R53QH --json"
+    )]
     Show {
         /// Its id: whole, a prefix, or the short form.
         id: String,
@@ -29,6 +32,3 @@ pub(crate) struct Plain {
     #[arg(long)]
     pub(crate) watch: bool,
 }
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct NoFilter {}

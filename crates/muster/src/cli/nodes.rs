@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Plain;
+use super::{History, Plain};
 
 #[derive(Debug, Args)]
 pub(crate) struct Nodes {
@@ -15,21 +15,35 @@ pub(crate) struct Nodes {
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodesCommand {
     /// One, whole: its facts, its workers' names, its history.
+    #[command(after_help = "Example:\n  muster nodes show edge-1")]
     Show {
         /// Its name, or its id: whole, a prefix, or the short form.
         id: String,
     },
+    /// How it was over some time: a strip of its states, and every change.
+    #[command(
+        after_help = "Examples:\n  muster nodes history edge-1\n  muster nodes history edge-1 --since 7d"
+    )]
+    History(History),
     /// Makes a token by which a machine joins, and prints what to run there.
+    #[command(after_help = "Example:\n  muster nodes enroll edge-1 --label gpu,zone=eu")]
     Enroll(Enroll),
     /// Takes no new work; its workers are released one after another.
+    #[command(after_help = "Example:\n  muster nodes drain edge-1 --reason 'a new disk'")]
     Drain(Wish),
     /// Takes no new work; what runs goes on.
+    #[command(after_help = "Example:\n  muster nodes cordon edge-1")]
     Cordon(Wish),
     /// Takes work again.
+    #[command(after_help = "Example:\n  muster nodes activate edge-1")]
     Activate(Wish),
     /// Makes it history: it may not connect any more.
+    #[command(
+        after_help = "Examples:\n  muster nodes retire edge-1\n  muster nodes retire edge-1 --yes"
+    )]
     Retire(SureWish),
     /// Puts your word before the computed state.
+    #[command(after_help = "Example:\n  muster nodes pin edge-1 suspect --reason noisy")]
     Pin {
         /// Its name or id.
         node: String,
@@ -41,10 +55,13 @@ pub(crate) enum NodesCommand {
         reason: Option<String>,
     },
     /// Takes the pin out.
+    #[command(after_help = "Example:\n  muster nodes unpin edge-1")]
     Unpin(Wish),
     /// Says that it will not come back: its workers count as lost.
+    #[command(after_help = "Example:\n  muster nodes lost edge-1")]
     Lost(SureWish),
     /// Deletes a node that has no living workers, with its history.
+    #[command(after_help = "Example:\n  muster nodes delete edge-1")]
     Delete(SureWish),
 }
 
@@ -87,6 +104,7 @@ pub(crate) struct Fleet {
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
     /// Ends the plane's doubt about itself: what it believes of silent machines counts again.
+    #[command(after_help = "Example:\n  muster fleet end-doubt")]
     EndDoubt {
         /// Does not ask.
         #[arg(long)]

@@ -11,13 +11,16 @@ pub(crate) struct Quarantine {
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuarantineCommand {
     /// Everything in it.
+    #[command(after_help = "Example:\n  muster quarantine list")]
     List,
     /// One item, whole.
+    #[command(after_help = "Example:\n  muster quarantine show 12")]
     Show {
         /// Its id.
         id: String,
     },
     /// Removes an item for good.
+    #[command(after_help = "Example:\n  muster quarantine drop 12")]
     Drop {
         /// Its id.
         id: String,

@@ -11,8 +11,12 @@ pub(crate) struct Tags {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TagsCommand {
     /// Who asks for what, and what was decided.
+    #[command(after_help = "Example:\n  muster tags list")]
     List,
     /// Approves tags of an agent; without any, all that are pending.
+    #[command(
+        after_help = "Examples:\n  muster tags approve billing\n  muster tags approve billing finance"
+    )]
     Approve {
         /// The agent.
         agent: String,
@@ -20,6 +24,7 @@ pub(crate) enum TagsCommand {
         tags: Vec<String>,
     },
     /// Rejects tags of an agent; without any, all that are pending.
+    #[command(after_help = "Example:\n  muster tags reject billing finance")]
     Reject {
         /// The agent.
         agent: String,

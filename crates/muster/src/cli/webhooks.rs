@@ -11,6 +11,9 @@ pub(crate) struct Webhooks {
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhooksCommand {
     /// Messages, newest first.
+    #[command(
+        after_help = "Examples:\n  muster webhooks list\n  muster webhooks list --state dead"
+    )]
     List {
         /// Only these: pending, delivered or dead.
         #[arg(long)]
@@ -23,11 +26,15 @@ pub(crate) enum WebhooksCommand {
         limit: Option<u32>,
     },
     /// One message.
+    #[command(after_help = "Example:\n  muster webhooks show msg_AbC")]
     Show {
         /// Its id.
         id: String,
     },
     /// Sends again what was given up.
+    #[command(
+        after_help = "Examples:\n  muster webhooks redrive msg_AbC\n  muster webhooks redrive --all"
+    )]
     Redrive {
         /// Its id.
         #[arg(required_unless_present = "all", conflicts_with = "all")]

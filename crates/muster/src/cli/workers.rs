@@ -27,6 +27,9 @@ pub(crate) struct Workers {
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkersShow {
     /// One, whole: its process, its last exit and output, its history.
+    #[command(
+        after_help = "Examples:\n  muster workers show coder-1\n  muster workers show wrk_…3QH8ZT --json"
+    )]
     Show {
         /// Its name, or its id: whole, a prefix, or the short form.
         id: String,

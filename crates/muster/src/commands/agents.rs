@@ -1,12 +1,14 @@
 //! `muster agents`.
 
+use http::Method;
 use muster_wire::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::list::{List, Listed};
 use super::resolve::{self, Noun};
-use super::{Asking, item, list};
-use crate::cli::{Listing, NoFilter, Show};
+use super::{Asking, agent_history, consequence, envelope, item, list};
+use crate::cli::{Agents, AgentsCommand};
+use crate::client::encode;
 use crate::failure::Outcome;
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
 use crate::out::{self, Colour, Style, agent_mark, span};
@@ -38,17 +40,22 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// Lists, or shows one.
-pub(super) async fn run(asking: &Asking<'_>, args: &Listing<NoFilter>) -> Outcome<u8> {
-    if let Some(Show::Show { id, .. }) = &args.show {
-        return show(asking, id).await;
+/// Lists, shows one, its past, or takes it off the list.
+pub(super) async fn run(asking: &Asking<'_>, args: &Agents) -> Outcome<u8> {
+    match &args.command {
+        Some(AgentsCommand::Show { id }) => return show(asking, id).await,
+        Some(AgentsCommand::History(args)) => {
+            return agent_history::run(asking, Noun::Agent, args).await;
+        }
+        Some(AgentsCommand::Retire { agent, yes }) => return retire(asking, agent, *yes).await,
+        None => {}
     }
     let list = List {
         kind: "agents",
         path: "/api/v1/nodes",
         filter: Vec::new(),
         limit: Some(AGENTS_MAX),
-        join: Some(list::Join::queues(with_queues)),
+        join: None,
         draw,
     };
     list::run(asking, &list, args.plain.watch).await
@@ -57,21 +64,27 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Listing<NoFilter>) -> Outcom
 /// More agents are counted as "more".
 const AGENTS_MAX: u32 = 10_000;
 
-/// Slots and queue are the queues' to say.
-fn with_queues(items: &mut [Value], queues: &[Value]) {
-    for item in items {
-        let id = item::raw(item, &["id", "node_id"]);
-        let queue = queues
-            .iter()
-            .find(|queue| item::raw(queue, &["agent"]) == id);
-        if let (Some(item), Some(queue)) = (item.as_object_mut(), queue) {
-            for name in ["running", "cap", "queued", "waiting_callers", "held"] {
-                if let Some(value) = queue.get(name) {
-                    item.entry(name).or_insert_with(|| value.clone());
-                }
-            }
-        }
+async fn retire(asking: &Asking<'_>, typed: &str, yes: bool) -> Outcome<u8> {
+    let id = resolve::id_for_good(asking, Noun::Agent, typed).await?;
+    let path = format!("/api/v1/nodes/{}/retire", encode(&id));
+    let act = consequence::Act {
+        method: Method::POST,
+        path: &path,
+        body: Some("{}".into()),
+        yes,
+        needs_a_word: true,
+    };
+    if !act.is_wanted(asking).await? {
+        return Ok(0);
     }
+    let retired = asking.client.post(&path, &json!({})).await?.json()?;
+    if asking.json {
+        envelope::print_one("retired", &retired);
+    } else {
+        let stays = item::text(&retired, &["stays"]).unwrap_or_default();
+        out::data(&format!("{} is off the list; {stays}", out::clean(&id)));
+    }
+    Ok(0)
 }
 
 /// The list for people.
@@ -99,7 +112,8 @@ fn row(style: &Style, item: &Value, now: Timestamp) -> Vec<Cell> {
 }
 
 fn state_cell(style: &Style, item: &Value) -> Cell {
-    let held = item.get("held").and_then(Value::as_bool).unwrap_or(false);
+    let held = item.get("held") == Some(&Value::Bool(true))
+        || item.get("hold").is_some_and(Value::is_object);
     let state = if held { "held".to_owned() } else { state(item) };
     let mark = agent_mark(&state);
     Cell::coloured(mark.colour, format!("{} {state}", mark.text(style)))
@@ -132,7 +146,7 @@ fn instances(item: &Value) -> String {
 /// Held and cap; without a cap, how many.
 fn slots(item: &Value) -> String {
     let slots = item.get("slots").unwrap_or(item);
-    let held = item::number(slots, &["held", "running", "slots_held"]);
+    let held = item::number(slots, &["used", "held", "running", "slots_held"]);
     let cap = item::number(slots, &["cap", "max_concurrent"]).filter(|cap| *cap > 0);
     match (held, cap) {
         (Some(held), Some(cap)) => format!("{held}/{cap}"),
@@ -161,15 +175,12 @@ fn evidence(item: &Value, now: Timestamp) -> String {
 
 async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
     let (_, body) = resolve::get(asking, Noun::Agent, typed).await?;
-    let mut bodies = [body];
-    let queues = asking.client.get_json("/api/v1/queues").await?;
-    with_queues(&mut bodies, &Listed::of(queues).items);
-    let [body] = bodies;
     if asking.json {
-        list::print_one("agent", &body);
+        envelope::print_one("agent", &body);
         return Ok(0);
     }
-    out::data_raw(&text_of(&asking.look.data, &body, Timestamp::wall_clock()));
+    let now = item::time(&body, &["as_of"]).unwrap_or_else(Timestamp::wall_clock);
+    out::data_raw(&text_of(&asking.look.data, &body, now));
     Ok(0)
 }
 

@@ -4,7 +4,8 @@
 use muster_wire::Timestamp;
 use serde_json::{Value, json};
 
-use super::list::{List, Listed, print_one};
+use super::envelope::print_one;
+use super::list::{List, Listed};
 use super::resolve::{self, Noun};
 use super::{Asking, item, list};
 use crate::cli::{Approvals, Decide};

@@ -31,7 +31,7 @@ pub(super) async fn backup(asking: &Asking<'_>, args: &Backup) -> Outcome<u8> {
         .await?
         .json()?;
     if asking.json {
-        super::list::print_one("backup", &made);
+        super::envelope::print_one("backup", &made);
         return Ok(0);
     }
     let bytes = item::number(&made, &["bytes"]).unwrap_or(0);

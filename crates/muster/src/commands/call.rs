@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::Method;
 use muster_server::config::Span;
 use muster_wire::{Category, ErrorBody};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::progress::{Fields, TREE_STEPS_MAX, Waited, Waiting, steps};
 use super::{Asking, item};
@@ -46,7 +46,7 @@ pub(super) fn bound(wait: Option<&Option<String>>) -> Outcome<Option<Duration>> 
 /// Calls, and waits unless told not to.
 pub(super) async fn run(asking: &Asking<'_>, args: &Call) -> Outcome<u8> {
     let bound = bound(args.wait.as_ref())?;
-    let body = body_of(&read_input(&args.input)?)?;
+    let body = body_of(&read_input(&args.input)?, args.priority)?;
     let headers: Vec<(&str, &str)> = args
         .key
         .iter()
@@ -110,7 +110,7 @@ fn say_accepted(
     run: &str,
 ) -> u8 {
     if asking.json {
-        super::list::print_one("execution", accepted);
+        super::envelope::print_one("execution", accepted);
         return 0;
     }
     out::data(execution);
@@ -154,18 +154,12 @@ async fn ended(
         out::talk(&style.words(&format!("{} {said}  {short}", mark.painted(style))));
     }
     if asking.json {
-        let mut all = json!({
-            "kind": "execution",
-            "id": execution,
-            "run_id": run,
-            "target": args.target,
-            "state": state,
-            "duration_ms": fields.number("duration_ms"),
-        })
-        .to_string();
-        // The result goes in as it was written.
-        all.truncate(all.len() - 1);
-        out::data(&format!("{all},\"result\":{result}}}"));
+        let mut raw: Vec<_> = fields.raw();
+        // The plane says nothing of a result that is null.
+        if !raw.iter().any(|(name, _)| name == "result") {
+            raw.push(("result".to_owned(), RawValue::NULL.to_owned()));
+        }
+        out::data(&super::envelope::execution(&raw));
     } else if asking.look.data.redraws {
         out::data(&payload::pretty(result));
     } else {
@@ -245,8 +239,9 @@ pub(super) fn read_input(argument: &str) -> Outcome<String> {
 }
 
 /// The request's body. The input goes in as it was written.
-fn body_of(input: &str) -> Outcome<String> {
-    Ok(format!("{{\"input\":{}}}", raw(input)?.get()))
+fn body_of(input: &str, priority: Option<u8>) -> Outcome<String> {
+    let class = priority.map_or_else(String::new, |class| format!("\"priority\":{class},"));
+    Ok(format!("{{{class}\"input\":{}}}", raw(input)?.get()))
 }
 
 /// JSON as it was written.
@@ -267,9 +262,13 @@ mod tests {
     #[test]
     fn the_input_goes_out_as_it_was_written() {
         assert_eq!(
-            body_of(r#" {"n": 9223372036854775808, "x": 1e400} "#).unwrap(),
+            body_of(r#" {"n": 9223372036854775808, "x": 1e400} "#, None).unwrap(),
             r#"{"input":{"n": 9223372036854775808, "x": 1e400}}"#
         );
-        assert_eq!(body_of("{").unwrap_err().exit_code(), 2);
+        assert_eq!(
+            body_of("{}", Some(0)).unwrap(),
+            r#"{"priority":0,"input":{}}"#
+        );
+        assert_eq!(body_of("{", None).unwrap_err().exit_code(), 2);
     }
 }

@@ -1,11 +1,12 @@
 //! `muster cancel`: the record is final at once; the receipt says what became of the code.
 
-use muster_wire::Category;
+use http::Method;
+use muster_wire::{Category, Status};
 use serde_json::{Value, json};
 
-use super::list::print_one;
+use super::envelope::print_one;
 use super::resolve::{self, Noun};
-use super::{Asking, item};
+use super::{Asking, consequence, item};
 use crate::cli::Cancel;
 use crate::client::encode;
 use crate::failure::{Failure, Outcome};
@@ -32,6 +33,18 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Cancel) -> Outcome<u8> {
         let path = format!("/api/v1/executions/{}/cancel", encode(&id));
         (id, path)
     };
+    if args.tree && !args.yes && open_in(asking, &id).await > OPEN_UNASKED {
+        let act = consequence::Act {
+            method: Method::POST,
+            path: &path,
+            body: Some(body.to_string().into()),
+            yes: args.yes,
+            needs_a_word: false,
+        };
+        if !act.is_wanted(asking).await? {
+            return Ok(0);
+        }
+    }
     let receipt = asking.client.post(&path, &body).await?.json()?;
     if asking.json {
         print_one("cancel_receipt", &receipt);
@@ -39,6 +52,24 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Cancel) -> Outcome<u8> {
         out::data(&sentence(&receipt, args.tree, &clean(&id)));
     }
     Ok(0)
+}
+
+/// So many open executions of a run are cancelled without a question.
+const OPEN_UNASKED: u64 = 20;
+
+/// How many of a run are open; nobody is asked about a run that cannot be read.
+async fn open_in(asking: &Asking<'_>, run: &str) -> u64 {
+    let Ok(run) = asking.client.get_json(&Noun::Run.path(run)).await else {
+        return 0;
+    };
+    let counts = run.get("counts").and_then(Value::as_object);
+    let open = |state: &str| Status::from_word(state).is_some_and(|status| !status.is_terminal());
+    counts
+        .into_iter()
+        .flatten()
+        .filter(|(state, _)| open(state))
+        .filter_map(|(_, n)| n.as_u64())
+        .sum()
 }
 
 /// A run, or the run of an execution.

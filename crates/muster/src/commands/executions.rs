@@ -2,12 +2,12 @@
 
 use muster_server::config::Span;
 use muster_wire::{Category, Timestamp};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::list::{List, Listed};
 use super::progress::Fields;
 use super::resolve::{self, Noun};
-use super::{Asking, item, list};
+use super::{Asking, envelope, item, list, waits};
 use crate::cli::{ExecutionFilter, Listing, Show};
 use crate::client::encode;
 use crate::failure::{Failure, Outcome};
@@ -51,43 +51,10 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Listing<ExecutionFilter>) ->
         path: "/api/v1/executions",
         filter: asked(asking, &args.filter).await?,
         limit: Some(args.filter.limit),
-        join: Some(list::Join::queues(say_what_queued_ones_wait_for)),
+        join: Some(list::Join::Waits),
         draw,
     };
     list::run(asking, &list, args.plain.watch).await
-}
-
-/// The list does not say what a queued execution waits for; its agent's queue does.
-fn say_what_queued_ones_wait_for(items: &mut [Value], queues: &[Value]) {
-    for item in items {
-        if item::state(item) != "queued" || item.get("wait").is_some() {
-            continue;
-        }
-        let agent = item::raw(item, &["agent", "node_id"]);
-        let queue = queues
-            .iter()
-            .find(|queue| item::raw(queue, &["agent"]) == agent);
-        if let (Some(wait), Some(item)) = (queue.and_then(wait_of), item.as_object_mut()) {
-            item.insert("wait".to_owned(), wait);
-        }
-    }
-}
-
-/// Why something waits in a queue.
-pub(super) fn wait_of(queue: &Value) -> Option<Value> {
-    let (running, cap) = (
-        item::number(queue, &["running"])?,
-        item::number(queue, &["cap"]),
-    );
-    if queue.get("held").and_then(Value::as_bool) == Some(true) {
-        return Some(json!({"cause": "hold"}));
-    }
-    match cap {
-        Some(cap) if running >= cap => {
-            Some(json!({"cause": "agent_full", "holders": running, "cap": cap}))
-        }
-        _ => None,
-    }
 }
 
 async fn asked(
@@ -105,6 +72,10 @@ async fn asked(
         ("function", filter.function.clone()),
         ("run_id", run),
         ("since", since(filter.since.as_deref())?),
+        ("until", since(filter.until.as_deref())?),
+        ("category", filter.category.clone()),
+        ("reason", filter.reason.clone()),
+        ("q", filter.text.clone()),
     ])
 }
 
@@ -173,8 +144,16 @@ async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
         .get(&format!("/api/v1/executions/{}", encode(&whole)))
         .await?;
     if asking.json {
-        // As it came: numbers in payloads stay what they are.
-        out::data(&String::from_utf8_lossy(&answer.body));
+        let fields = Fields::of(&answer)?;
+        let mut bodies = [fields.of_ours()];
+        waits::put(asking, &mut bodies).await?;
+        let mut raw = fields.raw();
+        if let Some(wait) = bodies[0].get("wait") {
+            raw.retain(|(name, _)| name != "wait");
+            let wait = serde_json::value::to_raw_value(wait).unwrap_or_default();
+            raw.push(("wait".to_owned(), wait));
+        }
+        out::data(&envelope::execution(&raw));
         return Ok(0);
     }
     let fields = Fields::of(&answer)?;
@@ -297,6 +276,7 @@ fn text_of(style: &Style, whole: &str, fields: &Fields, input: Option<&str>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn since_is_a_duration_or_a_time() {

@@ -3,7 +3,7 @@
 use muster_wire::Timestamp;
 use serde_json::{Value, json};
 
-use super::list::print_one;
+use super::envelope::print_one;
 use super::{Asking, confirm, item};
 use crate::cli::{Fleet, FleetCommand};
 use crate::failure::Outcome;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::list::print_one;
+use super::envelope::print_one;
 use super::{Asking, confirm, item};
 use crate::cli::{Hold, Unhold};
 use crate::failure::Outcome;

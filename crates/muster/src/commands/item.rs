@@ -77,11 +77,14 @@ pub(super) fn took(item: &Value, now: Timestamp) -> Option<i64> {
 
 /// Why it is where it is, in a few words: what it waits for, or why it failed.
 pub(super) fn why(item: &Value, now: Timestamp) -> String {
-    if let Some(wait) = item.get("wait").filter(|wait| wait.is_object()) {
-        return waits(item, wait, now);
-    }
-    if let Some(said) = text(item, &["why", "verdict"]) {
-        return said;
+    let wait = item.get("wait").filter(|wait| wait.is_object());
+    let said = text(item, &["why", "verdict"]);
+    match (wait, said) {
+        // A place in a queue is more than a sentence knows.
+        (Some(wait), None) => return waits(item, wait, now),
+        (Some(wait), _) if wait.get("position").is_some() => return waits(item, wait, now),
+        (_, Some(said)) => return said,
+        (None, None) => {}
     }
     let reason = text(item, &["status_reason", "reason"]);
     if reason
@@ -123,8 +126,11 @@ fn waits(item: &Value, wait: &Value, now: Timestamp) -> String {
         "dispatch" | "waiting_for_dispatch" => "waits for a free connection".to_owned(),
         other => other.replace('_', " "),
     };
-    if let Some(reason) = text(wait, &["reason", "text"]) {
-        said += &format!(": {reason}");
+    match (text(wait, &["reason"]), text(wait, &["text"])) {
+        (Some(reason), _) => said += &format!(": {reason}"),
+        // The plane's own sentence is all of it.
+        (None, Some(text)) if cause != "agent_full" => said = text,
+        _ => {}
     }
     if let Some(position) = number(wait, &["position"]) {
         said += &format!(", position {}", span::number(position));

@@ -1,12 +1,14 @@
 //! `muster keys`. A key's text is shown once, when it is made.
 
+use http::Method;
 use muster_server::config::Span;
 use muster_wire::{Category, Timestamp};
 use serde_json::{Value, json};
 
-use super::list::{List, Listed, print_one};
+use super::envelope::print_one;
+use super::list::{List, Listed};
 use super::resolve::{self, Noun};
-use super::{Asking, item, list};
+use super::{Asking, consequence, item, list};
 use crate::cli::{Keys, KeysCommand};
 use crate::client::encode;
 use crate::failure::{Failure, Outcome};
@@ -80,9 +82,19 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Keys) -> Outcome<u8> {
             let made = asking.client.post("/api/v1/keys/code", &body).await?;
             Ok(made_code(asking, &made.json()?))
         }
-        KeysCommand::Revoke { id } => {
+        KeysCommand::Revoke { id, yes } => {
             let id = resolve::id_for_good(asking, Noun::Key, id).await?;
             let path = format!("/api/v1/keys/{}/revoke", encode(&id));
+            let act = consequence::Act {
+                method: Method::POST,
+                path: &path,
+                body: Some("{}".into()),
+                yes: *yes,
+                needs_a_word: false,
+            };
+            if !act.is_wanted(asking).await? {
+                return Ok(0);
+            }
             let revoked = asking.client.post(&path, &json!({})).await?.json()?;
             if asking.json {
                 print_one("key", &revoked);

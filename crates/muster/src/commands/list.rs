@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use muster_wire::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
-use super::Asking;
+use super::{Asking, envelope, waits};
 use crate::client::query;
 use crate::failure::Outcome;
 use crate::out::{self, Style};
@@ -26,23 +26,18 @@ pub(super) struct List {
     pub(super) draw: fn(&Style, &Listed) -> String,
 }
 
-/// Puts what another list knows into the items of a list.
+/// Puts what others know into the items of a list.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Join {
-    /// Where that list is.
-    pub(super) path: &'static str,
-    /// Puts it in: the items, and those of the other list.
-    pub(super) put: fn(&mut [Value], &[Value]),
-}
-
-impl Join {
-    /// With what the queues know.
-    pub(super) const fn queues(put: fn(&mut [Value], &[Value])) -> Self {
-        Self {
-            path: "/api/v1/queues",
-            put,
-        }
-    }
+pub(super) enum Join {
+    /// Another list.
+    List {
+        /// Where that list is.
+        path: &'static str,
+        /// Puts it in: the items, and those of the other list.
+        put: fn(&mut [Value], &[Value]),
+    },
+    /// What executions wait for, from the queues.
+    Waits,
 }
 
 /// A list as it came.
@@ -50,10 +45,14 @@ impl Join {
 pub(super) struct Listed {
     /// The plane's time.
     pub(super) as_of: Timestamp,
+    /// The event up to which it is complete; null when it does not say.
+    pub(super) position: Value,
     /// The items as they came.
     pub(super) items: Vec<Value>,
     /// Where the next page begins.
     pub(super) next_cursor: Value,
+    /// What the answer says beside the items: counts, sums, a time.
+    pub(super) more: Map<String, Value>,
 }
 
 /// The longest page that a plane gives.
@@ -66,48 +65,38 @@ const TICK: Duration = Duration::from_secs(2);
 impl Listed {
     /// Takes the items out of an answer, whatever their key is.
     pub(super) fn of(body: Value) -> Self {
-        let items = body
-            .get("items")
-            .or_else(|| {
-                let object = body.as_object()?;
-                object.values().find(|value| value.is_array())
-            })
-            .or(Some(&body))
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
-        let as_of = body
-            .get("as_of")
+        let mut more = match body {
+            Value::Object(fields) => fields,
+            Value::Array(items) => Map::from_iter([("items".to_owned(), Value::Array(items))]),
+            _ => Map::new(),
+        };
+        let key = match more.get("items").is_some_and(Value::is_array) {
+            true => Some("items".to_owned()),
+            false => more
+                .iter()
+                .find(|(_, value)| value.is_array())
+                .map(|(key, _)| key.clone()),
+        };
+        let items = match key.and_then(|key| more.remove(&key)) {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        };
+        let as_of = more
+            .remove("as_of")
+            .as_ref()
             .and_then(Value::as_str)
             .and_then(Timestamp::parse)
             .unwrap_or_else(Timestamp::wall_clock);
+        let mut take = |name: &str| more.remove(name).unwrap_or(Value::Null);
+        let (position, next_cursor, _) = (take("position"), take("next_cursor"), take("count"));
         Self {
             as_of,
+            position,
             items,
-            next_cursor: body.get("next_cursor").cloned().unwrap_or(Value::Null),
+            next_cursor,
+            more,
         }
     }
-
-    /// The envelope for programs.
-    pub(super) fn envelope(&self, kind: &str) -> Value {
-        json!({
-            "kind": kind,
-            "as_of": self.as_of.rfc3339(),
-            "items": self.items,
-            "next_cursor": self.next_cursor,
-        })
-    }
-}
-
-/// One thing, in the envelope of its own.
-pub(super) fn print_one(kind: &str, item: &Value) {
-    let mut object = json!({"kind": kind, "as_of": Timestamp::wall_clock().rfc3339()});
-    if let (Some(object), Some(item)) = (object.as_object_mut(), item.as_object()) {
-        for (key, value) in item {
-            object.insert(key.clone(), value.clone());
-        }
-    }
-    out::data(&object.to_string());
 }
 
 /// Prints a list, once or again and again.
@@ -148,9 +137,13 @@ pub(super) async fn run(asking: &Asking<'_>, list: &List, watch: bool) -> Outcom
 
 async fn fetch(asking: &Asking<'_>, list: &List) -> Outcome<Listed> {
     let mut listed = pages(asking, list.path, &list.filter, list.limit).await?;
-    if let Some(join) = list.join {
-        let other = asking.client.get_json(join.path).await?;
-        (join.put)(&mut listed.items, &Listed::of(other).items);
+    match list.join {
+        None => {}
+        Some(Join::Waits) => waits::put(asking, &mut listed.items).await?,
+        Some(Join::List { path, put }) => {
+            let other = asking.client.get_json(path).await?;
+            put(&mut listed.items, &Listed::of(other).items);
+        }
     }
     Ok(listed)
 }
@@ -194,14 +187,14 @@ pub(super) async fn pages(
 
 fn print(asking: &Asking<'_>, list: &List, listed: &Listed) {
     if asking.json {
-        out::data(&listed.envelope(list.kind).to_string());
+        out::data(&envelope::list(list.kind, listed));
     } else {
         out::data_raw(&(list.draw)(&asking.look.data, listed));
     }
 }
 
 /// Draws over what was painted before; how many lines it painted.
-fn repaint(text: &str, before: usize) -> usize {
+pub(super) fn repaint(text: &str, before: usize) -> usize {
     let room = out::rows().saturating_sub(1).max(1);
     let lines: Vec<&str> = text.lines().take(room).collect();
     let mut painted = String::new();

@@ -6,8 +6,9 @@ use std::io::IsTerminal;
 use muster_wire::Category;
 use serde_json::Value;
 
+use super::envelope::print_one;
 use super::executions::shown_id;
-use super::list::{Listed, print_one};
+use super::list::Listed;
 use super::resolve::{self, Noun};
 use super::{Asking, item};
 use crate::cli::Logs;

@@ -1,15 +1,21 @@
 //! One file per command. Each reads its arguments, asks the plane, and hands data and talk to
 //! the output module.
 
+mod agent_history;
 mod agents;
 mod approvals;
 mod attach;
+mod audit;
 mod backup;
 mod call;
 mod cancel;
+mod compare;
 mod completions;
+mod config;
+mod consequence;
 mod doctor;
 mod drift;
+mod envelope;
 mod executions;
 mod fleet;
 mod fleet_history;
@@ -23,6 +29,7 @@ mod node;
 mod node_wishes;
 mod nodes;
 mod openapi;
+mod overview;
 mod pauses;
 mod progress;
 mod quarantine;
@@ -31,10 +38,13 @@ mod release;
 mod resolve;
 mod restart;
 mod runs;
+mod search;
 pub(crate) mod server;
 mod spawn;
 mod tags;
 mod tail;
+mod usage;
+mod waits;
 mod webhooks;
 mod why;
 mod workers;
@@ -96,6 +106,12 @@ pub(crate) fn run(cli: Cli, look: &Look) -> Outcome<u8> {
             Ok(0)
         }
         Command::Call(args) => wait(call::run(&asking()?, &args)),
+        Command::Overview(args) => wait(overview::run(&asking()?, &args)),
+        Command::Search(args) => wait(search::run(&asking()?, &args)),
+        Command::Compare(args) => wait(compare::run(&asking()?, &args)),
+        Command::Usage(args) => wait(usage::run(&asking()?, &args)),
+        Command::Audit(args) => wait(audit::run(&asking()?, &args)),
+        Command::Config(args) => wait(config::run(&asking()?, &args)),
         Command::Agents(args) => wait(agents::run(&asking()?, &args)),
         Command::Executions(args) => wait(executions::run(&asking()?, &args)),
         Command::Runs(args) => wait(runs::run(&asking()?, &args)),
@@ -170,7 +186,8 @@ pub(crate) mod drawn {
 
     use super::list::Listed;
     use super::{
-        agents, approvals, drift, executions, fleet, nodes, progress, queues, runs, tags,
+        agent_history, agents, approvals, audit, compare, config, drift, executions, fleet, keys,
+        nodes, overview, progress, quarantine, queues, runs, search, tags, usage, webhooks,
         why as why_command, workers,
     };
     use crate::out::{Style, id, tree as trees};
@@ -216,6 +233,48 @@ pub(crate) mod drawn {
     }
     pub(crate) fn why(style: &Style, body: &Value) -> String {
         why_command::text_of(style, body)
+    }
+    pub(crate) fn overview(style: &Style, body: &Value) -> String {
+        overview::text_of(style, body)
+    }
+    pub(crate) fn usage(style: &Style, body: Value) -> String {
+        usage::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn audit(style: &Style, body: Value) -> String {
+        audit::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn config(style: &Style, body: Value) -> String {
+        config::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn search(style: &Style, body: Value, now: Timestamp) -> String {
+        let mut listed = search::flat(body);
+        listed.as_of = now;
+        search::draw(style, &listed)
+    }
+    pub(crate) fn queue(style: &Style, body: &Value) -> String {
+        queues::text_of(style, body)
+    }
+    pub(crate) fn compare(style: &Style, body: Value) -> String {
+        let side = |name: &str| Listed::of(body[name].clone());
+        let (run_a, run_b) = (
+            "run_01KB6E7M9QX2T4V8N0P4D1XW00",
+            "run_01KB6E7M9QX2T4V8N077QAZM00",
+        );
+        let mut listed = compare::compared(run_a, run_b, &side("a"), &side("b"), true);
+        listed.as_of = Timestamp::parse("2026-11-29T18:00:00.000Z").unwrap();
+        compare::draw(style, &listed)
+    }
+    pub(crate) fn history(style: &Style, body: &Value) -> String {
+        agent_history::text_of(style, body)
+    }
+    pub(crate) fn keys(style: &Style, body: Value) -> String {
+        keys::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn webhooks(style: &Style, body: Value) -> String {
+        webhooks::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn quarantine(style: &Style, body: Value) -> String {
+        quarantine::draw(style, &Listed::of(body))
     }
     pub(crate) fn tree(style: &Style, body: Value, rows_max: usize) -> String {
         let run = body["run_id"].as_str().unwrap_or_default().to_owned();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::list::print_one;
+use super::envelope::print_one;
 use super::{Asking, server, wait};
 use crate::cli::{NodeCommand, NodeDrain, NodeEnroll, NodeRun, NodeState, NodeWanted};
 use crate::client::{Client, encode};

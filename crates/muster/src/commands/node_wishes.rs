@@ -5,10 +5,10 @@ use http::Method;
 use muster_wire::Timestamp;
 use serde_json::{Value, json};
 
-use super::list::print_one;
+use super::envelope::print_one;
 use super::nodes::{NODES, name, texts};
 use super::resolve::{self, Noun};
-use super::{Asking, confirm, item};
+use super::{Asking, agent_history, consequence, item};
 use crate::cli::{Enroll, NodesCommand, SureWish, Wish};
 use crate::client::encode;
 use crate::failure::Outcome;
@@ -22,6 +22,7 @@ pub(super) async fn run(asking: &Asking<'_>, command: &NodesCommand) -> Outcome<
     match command {
         // Shown by the list.
         NodesCommand::Show { .. } => Ok(0),
+        NodesCommand::History(args) => agent_history::run(asking, Noun::Node, args).await,
         NodesCommand::Enroll(args) => enroll(asking, args).await,
         NodesCommand::Drain(wish) => {
             let node = wish_for(asking, wish, "drain").await?;
@@ -65,39 +66,21 @@ pub(super) async fn run(asking: &Asking<'_>, command: &NodesCommand) -> Outcome<
             )
         }
         NodesCommand::Retire(sure) => {
-            if !sure_of(
-                asking,
-                sure,
-                "may not connect any more, and becomes history",
-            )
-            .await?
-            {
+            if !sure_of(asking, sure, Method::POST, "/retire").await? {
                 return Ok(0);
             }
             let node = wish_for(asking, &sure.wish, "retire").await?;
             done(asking, &node, "is retired", Some("delete"))
         }
         NodesCommand::Lost(sure) => {
-            if !sure_of(
-                asking,
-                sure,
-                "counts as gone for good: its workers are lost, whether they live or not",
-            )
-            .await?
-            {
+            if !sure_of(asking, sure, Method::POST, "/lost").await? {
                 return Ok(0);
             }
             let node = wish_for(asking, &sure.wish, "lost").await?;
             done(asking, &node, "is lost", Some("retire"))
         }
         NodesCommand::Delete(sure) => {
-            if !sure_of(
-                asking,
-                sure,
-                "is deleted with its history; that cannot be undone",
-            )
-            .await?
-            {
+            if !sure_of(asking, sure, Method::DELETE, "").await? {
                 return Ok(0);
             }
             let path = path_of(asking, &sure.wish.node, true).await?;
@@ -148,23 +131,24 @@ fn done(asking: &Asking<'_>, node: &Value, what: &str, next: Option<&str>) -> Ou
     Ok(0)
 }
 
-/// Says what it means and asks.
-async fn sure_of(asking: &Asking<'_>, sure: &SureWish, means: &str) -> Outcome<bool> {
-    let path = path_of(asking, &sure.wish.node, true).await?;
-    let node = asking.client.get_json(&path).await?;
-    if !sure.yes {
-        let names = texts(&node, "worker_names");
-        let whom = match names.len() {
-            0 => "it has no workers that are known".to_owned(),
-            n => format!("{n} workers: {}", some_of(&names)),
-        };
-        out::talk(&format!("{} {means}; {whom}", name(&node)));
-    }
-    let go = confirm("Go on?", sure.yes)?;
-    if !go {
-        out::talk("nothing was done");
-    }
-    Ok(go)
+/// Says what it comes to and asks.
+async fn sure_of(
+    asking: &Asking<'_>,
+    sure: &SureWish,
+    method: Method,
+    verb: &str,
+) -> Outcome<bool> {
+    let path = path_of(asking, &sure.wish.node, true).await? + verb;
+    let body =
+        (method == Method::POST).then(|| json!({"reason": sure.wish.reason}).to_string().into());
+    let act = consequence::Act {
+        method,
+        path: &path,
+        body,
+        yes: sure.yes,
+        needs_a_word: true,
+    };
+    act.is_wanted(asking).await
 }
 
 fn some_of(names: &[String]) -> String {

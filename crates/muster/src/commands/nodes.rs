@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::known::{Known, text_or_reason};
 use super::list::{List, Listed};
 use super::resolve::{self, Noun};
-use super::{Asking, fleet_history, item, list, node_wishes};
+use super::{Asking, envelope, fleet_history, item, list, node_wishes};
 use crate::cli::{Nodes, NodesCommand};
 use crate::failure::Outcome;
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
@@ -208,7 +208,7 @@ fn slots_in_all(items: &[Value], now: Timestamp) -> Option<String> {
 async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
     let (id, body) = resolve::get(asking, Noun::Node, typed).await?;
     if asking.json {
-        list::print_one("node", &body);
+        envelope::print_one("node", &body);
         return Ok(0);
     }
     let now = item::time(&body, &["as_of"]).unwrap_or_else(Timestamp::wall_clock);

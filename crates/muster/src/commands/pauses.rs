@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Asking;
 use super::cancel::run_of;
-use super::list::print_one;
+use super::envelope::print_one;
 use super::resolve::{self, Noun};
 use crate::cli::Pause;
 use crate::client::encode;

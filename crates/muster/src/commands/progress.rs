@@ -58,6 +58,30 @@ impl Fields {
         Self(serde_json::from_str(text).unwrap())
     }
 
+    /// All of them, as they were written.
+    pub(super) fn raw(&self) -> Vec<(String, Box<RawValue>)> {
+        let all = self.0.iter();
+        let mut all: Vec<_> = all
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    /// What the plane says of it, without what agents and callers wrote.
+    pub(super) fn of_ours(&self) -> Value {
+        let ours = self.0.iter().filter_map(|(name, value)| {
+            let is_ours = !super::envelope::PAYLOADS.contains(&name.as_str());
+            Some((
+                name.clone(),
+                serde_json::from_str(value.get())
+                    .ok()
+                    .filter(|_: &Value| is_ours)?,
+            ))
+        });
+        Value::Object(ours.collect())
+    }
+
     /// A field's JSON text.
     pub(super) fn json(&self, name: &str) -> Option<&str> {
         self.0

@@ -3,7 +3,8 @@
 use muster_wire::Timestamp;
 use serde_json::{Value, json};
 
-use super::list::{List, Listed, print_one};
+use super::envelope::print_one;
+use super::list::{List, Listed};
 use super::{Asking, confirm, item, list, resolve};
 use crate::cli::{Quarantine, QuarantineCommand};
 use crate::client::encode;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::resolve::{self, Noun};
 use super::spawn::duration;
 use super::workers::{exit_word, node_of};
-use super::{Asking, item, list};
+use super::{Asking, envelope, item};
 use crate::cli::Release;
 use crate::failure::Outcome;
 use crate::out;
@@ -24,7 +24,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Release) -> Outcome<u8> {
         .filter(|worker| worker.is_object())
         .unwrap_or(&answer);
     if asking.json {
-        list::print_one("release", &answer);
+        envelope::print_one("release", &answer);
         return Ok(0);
     }
     out::data(&said(worker));

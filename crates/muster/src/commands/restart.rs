@@ -15,18 +15,11 @@ use crate::out::{self, clean};
 
 /// Restarts.
 pub(super) async fn run(asking: &Asking<'_>, args: &Restart) -> Outcome<u8> {
-    if args.id.starts_with("run_") {
-        return Err(Failure::new(
-            Category::Validation,
-            format!(
-                "{} is a run; name the execution from which on it is to be done again",
-                args.id
-            ),
-        )
-        .hint(format!("its executions: muster runs show {}", args.id)));
-    }
     let bound = bound(args.wait.as_ref())?;
-    let id = resolve::id_for_good(asking, Noun::Execution, &args.id).await?;
+    let id = match args.id.starts_with("run_") {
+        true => root_of(asking, &args.id).await?,
+        false => resolve::id_for_good(asking, Noun::Execution, &args.id).await?,
+    };
     let headers: Vec<(&str, &str)> = args
         .key
         .iter()
@@ -50,6 +43,17 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Restart) -> Outcome<u8> {
         quiet: args.quiet,
     };
     follow.on(asking, &accepted).await
+}
+
+/// A run is done again from its root.
+async fn root_of(asking: &Asking<'_>, typed: &str) -> Outcome<String> {
+    let id = resolve::id_for_good(asking, Noun::Run, typed).await?;
+    let (_, run) = resolve::get(asking, Noun::Run, &id).await?;
+    let root = run.get("root").unwrap_or(&Value::Null);
+    item::raw(root, &["execution_id", "id"]).ok_or_else(|| {
+        Failure::new(Category::NotFound, format!("{id} has no root that is kept"))
+            .hint(format!("its executions: muster runs show {id}"))
+    })
 }
 
 /// The request's body. The input goes in as it was written.

@@ -6,9 +6,8 @@ use serde_json::Value;
 use super::executions::{shown_id, since, state_cell};
 use super::list::{List, Listed};
 use super::resolve::{self, Noun};
-use super::{Asking, item, list, progress};
+use super::{Asking, envelope, item, list, progress};
 use crate::cli::{Listing, RunFilter, Show};
-
 use crate::failure::Outcome;
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
 use crate::out::{self, Style, span, tree};
@@ -94,7 +93,10 @@ fn row(style: &Style, item: &Value, now: Timestamp) -> Vec<Cell> {
         state_cell(style, item),
         Cell::new(item::target(root)),
         Cell::new(steps_of(item)),
-        Cell::new(item::why(root, now)),
+        Cell::new(match item::text(item, &["why"]) {
+            Some(why) => why,
+            None => item::why(root, now),
+        }),
         Cell::new(item::took(root, now).map_or_else(String::new, span::duration)),
         Cell::new(item::age(root, now)),
         Cell::new(shown_id(
@@ -123,10 +125,16 @@ fn steps_of(item: &Value) -> String {
 }
 
 async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
-    let (id, _) = resolve::get(asking, Noun::Run, typed).await?;
+    let (id, mut run) = resolve::get(asking, Noun::Run, typed).await?;
     let (steps, listed) = progress::steps(asking, &id, STEPS_SHOWN_MAX).await?;
     if asking.json {
-        out::data(&listed.envelope("steps").to_string());
+        let steps = listed
+            .items
+            .into_iter()
+            .map(|step| envelope::normal("step", step));
+        run["steps"] = steps.collect();
+        run["steps_next_cursor"] = listed.next_cursor;
+        envelope::print_one("run", &run);
         return Ok(0);
     }
     let style = &asking.look.data;

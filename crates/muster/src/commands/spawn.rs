@@ -9,7 +9,7 @@ use muster_wire::{Category, ErrorBody};
 use serde_json::{Value, json};
 
 use super::workers::{WORKERS, exit_word, id_of, mark_of, node_of, output_of};
-use super::{Asking, attach, item, list};
+use super::{Asking, attach, envelope, item};
 use crate::cli::{Attach, Spawn};
 use crate::failure::{Failure, Outcome};
 use crate::out::{self, clean};
@@ -166,7 +166,7 @@ fn say(asking: &Asking<'_>, worker: &Value) -> Outcome<()> {
     let id = id_of(worker);
     let state = item::state(worker);
     if asking.json {
-        list::print_one("worker", worker);
+        envelope::print_one("worker", worker);
     } else {
         out::data(&id);
     }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::list::{List, Listed, print_one};
+use super::envelope::print_one;
+use super::list::{List, Listed};
 use super::{Asking, list};
 use crate::cli::{Tags, TagsCommand};
 use crate::client::encode;

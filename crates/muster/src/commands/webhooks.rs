@@ -3,7 +3,8 @@
 use muster_wire::Timestamp;
 use serde_json::{Value, json};
 
-use super::list::{List, Listed, print_one};
+use super::envelope::print_one;
+use super::list::{List, Listed};
 use super::{Asking, item, list, resolve};
 use crate::cli::{Webhooks, WebhooksCommand};
 use crate::client::encode;
@@ -119,7 +120,7 @@ fn show(asking: &Asking<'_>, found: &Value) {
 }
 
 /// The list for people.
-fn draw(style: &Style, listed: &Listed) -> String {
+pub(super) fn draw(style: &Style, listed: &Listed) -> String {
     if listed.items.is_empty() {
         return "no message for a webhook\n".to_owned();
     }

@@ -4,17 +4,22 @@
 use muster_wire::{Category, Timestamp};
 use serde_json::Value;
 
+use super::executions::shown_id;
 use super::resolve::{self, Noun};
 use super::{Asking, item};
 use crate::cli::Why;
-use crate::client::encode;
+use crate::client::{encode, query};
 use crate::failure::Outcome;
-use crate::out::{self, Colour, Style, agent_mark, execution_mark, node_mark, span, worker_mark};
+use crate::out::style::columns_of;
+use crate::out::{
+    self, Colour, Mark, Style, agent_mark, execution_mark, node_mark, span, worker_mark,
+};
 
 /// Asks why.
 pub(super) async fn run(asking: &Asking<'_>, args: &Why) -> Outcome<u8> {
     resolve::refuse_empty(&args.id)?;
-    let ask = |id: &str| format!("/api/v1/why/{}", encode(id));
+    let kind = query(&[("kind", args.kind.clone())]);
+    let ask = |id: &str| format!("/api/v1/why/{}{kind}", encode(id));
     let body = match asking.client.get_json(&ask(&args.id)).await {
         Err(failure)
             if matches!(
@@ -22,14 +27,13 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Why) -> Outcome<u8> {
                 Category::NotFound | Category::TargetNotFound | Category::Validation
             ) =>
         {
-            let nouns: &[Noun] = match args.id.split(['_', '…', '.']).next() {
+            let nouns: &[Noun] = match args.kind.as_deref() {
                 Some("run") => &[Noun::Run],
-                Some("exec") => &[Noun::Execution],
+                Some("execution") => &[Noun::Execution],
                 Some("node") => &[Noun::Node],
-                Some("wrk") => &[Noun::Worker],
-                // A machine or a worker goes by its name; a bare tail is an execution's more
-                // often than anything else's.
-                _ => &[Noun::Execution, Noun::Node, Noun::Worker],
+                Some("worker") => &[Noun::Worker],
+                Some("agent" | "queue") => &[Noun::Agent],
+                _ => nouns_of(&args.id),
             };
             let Some(id) = first(asking, nouns, &args.id).await else {
                 return Err(failure);
@@ -39,11 +43,24 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Why) -> Outcome<u8> {
         other => other?,
     };
     if asking.json {
-        super::list::print_one("why", &body);
+        super::envelope::print_one("why", &body);
     } else {
         out::data_raw(&text_of(&asking.look.data, &body));
     }
     Ok(0)
+}
+
+/// What an id may be of.
+fn nouns_of(typed: &str) -> &'static [Noun] {
+    match typed.split(['_', '…', '.']).next() {
+        Some("run") => &[Noun::Run],
+        Some("exec") => &[Noun::Execution],
+        Some("node") => &[Noun::Node],
+        Some("wrk") => &[Noun::Worker],
+        // A machine or a worker goes by its name; a bare tail is an execution's more often than
+        // anything else's.
+        _ => &[Noun::Execution, Noun::Node, Noun::Worker, Noun::Agent],
+    }
 }
 
 /// The id of the first kind of thing of which one is meant.
@@ -63,93 +80,111 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
     let list = |name: &str| {
         why.get(name)
             .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default()
-    };
-    let mut text = String::new();
-
-    let state = item::text(why, &["state", "status"]).unwrap_or_default();
-    let reason = item::text(why, &["status_reason", "reason"]).unwrap_or_default();
-    let mark = match item::text(why, &["kind"]).as_deref() {
-        Some("agent" | "instance") => agent_mark(&state),
-        Some("node") => node_mark(&state, why.get("flapping").is_some_and(|it| it == true)),
-        Some("worker") => worker_mark(&state, false),
-        _ => execution_mark(&state, &reason),
+            .map_or(&[][..], Vec::as_slice)
     };
     let verdict =
         item::text(why, &["verdict"]).unwrap_or_else(|| "the plane gives no verdict".to_owned());
-    let shape = if state.is_empty() {
-        String::new()
-    } else {
-        format!("{} ", mark.painted(style))
-    };
-    text += &format!("{shape}{}\n", style.paint(Colour::Bold, &verdict));
+    let shape = mark_of(why).map_or_else(String::new, |mark| format!("{} ", mark.painted(style)));
+    let mut head = format!("{shape}{}", style.paint(Colour::Bold, &verdict));
+    // What it is, where the sentence does not say it.
+    for name in ["id", "run_id"] {
+        let id = item::text(why, &[name]).filter(|id| !verdict.contains(id.as_str()));
+        if let Some(id) = id {
+            head += &format!("  {}", style.paint(Colour::Dim, &shown_id(style, &id)));
+        }
+    }
+    let mut text = format!("{}\n", style.wrapped(2, &style.words(&head)));
 
-    let facts: Vec<(String, String, String)> = list("facts")
+    let facts: Vec<[String; 3]> = list("facts")
         .iter()
-        .map(|fact| {
-            let age = item::time(fact, &["at"]).map_or_else(
-                || "—".to_owned(),
-                |at| span::duration(item::between(at, as_of)),
-            );
-            let by = item::text(fact, &["by"]).unwrap_or_else(|| "plane".to_owned());
-            let mut said = item::text(fact, &["text"]).unwrap_or_default();
-            if let Some(value) = item::text(fact, &["value"]) {
-                said += &format!(" {value}");
-            }
-            if let Some(unknown) = item::text(fact, &["unknown"]) {
-                said += &format!(": not known, {unknown}");
-            }
-            (age, by, said)
-        })
+        .map(|fact| fact_of(fact, as_of))
         .collect();
-    let widest = |pick: fn(&(String, String, String)) -> &String| {
+    let widest = |at: usize| {
         facts
             .iter()
-            .map(|fact| pick(fact).chars().count())
+            .map(|fact| columns_of(&fact[at]))
             .max()
             .unwrap_or(0)
     };
-    let (age_width, by_width) = (widest(|f| &f.0).max(5), widest(|f| &f.1));
-    for (age, by, said) in &facts {
+    let (age_width, by_width) = (widest(0).max(5), widest(1));
+    for [age, by, said] in &facts {
+        let indent = 2 + age_width + 2 + by_width + 2;
+        let said = style.wrapped(indent, &style.words(said));
         text += &format!("  {age:>age_width$}  {by:by_width$}  {said}\n");
     }
 
-    let rule = why.get("rule");
-    if let Some(rule) = rule.and_then(|rule| item::text(rule, &["text"])) {
+    if let Some(rule) = why.get("rule").and_then(|rule| item::text(rule, &["text"])) {
         text += &labelled(style, "rule", &rule);
     }
     let next: Vec<String> = list("next")
         .iter()
-        .map(|next| {
-            let said = item::text(next, &["text"]).unwrap_or_default();
-            match item::time(next, &["at"]).map(|at| item::between(as_of, at)) {
-                Some(ms) if ms >= 0 => format!("in {}: {said}", span::duration(ms)),
-                Some(ms) => format!("due {} ago: {said}", span::age(-ms)),
-                None => said,
-            }
-        })
+        .map(|next| next_of(next, as_of))
         .collect();
     if !next.is_empty() {
         text += &labelled(style, "next", &next.join(" · "));
     }
     for change in list("changes") {
-        let said = item::text(&change, &["text"]).unwrap_or_default();
-        let command = item::text(&change, &["command"]);
-        let line = command.map_or(said.clone(), |command| format!("{said}: {command}"));
+        let said = item::text(change, &["text"]).unwrap_or_default();
+        let line = match item::text(change, &["command"]) {
+            Some(command) => format!("{said}: {command}"),
+            None => said,
+        };
         text += &labelled(style, "or", &line);
     }
-    let out_ruled: Vec<String> = list("ruled_out")
+    let not: Vec<String> = list("ruled_out")
         .iter()
-        .filter_map(|ruled| item::text(ruled, &["text"]))
+        .filter_map(|not| item::text(not, &["text"]))
         .collect();
-    if !out_ruled.is_empty() {
-        text += &labelled(style, "not", &out_ruled.join(" · "));
+    if !not.is_empty() {
+        text += &labelled(style, "not", &not.join(" · "));
     }
     style.words(&text)
 }
 
+/// The mark of what it is about.
+fn mark_of(why: &Value) -> Option<Mark> {
+    let state = item::text(why, &["state"])?;
+    let reason = item::text(why, &["status_reason"]).unwrap_or_default();
+    Some(match item::text(why, &["kind"]).as_deref() {
+        Some("agent" | "instance") => agent_mark(&state),
+        Some("node") => node_mark(&state, state == "flapping"),
+        Some("worker") => worker_mark(&state, false),
+        Some("queue" | "duty") => return None,
+        _ => execution_mark(&state, &reason),
+    })
+}
+
+/// Its age, who saw it, and what. What nobody knows has no age and says why.
+fn fact_of(fact: &Value, as_of: Timestamp) -> [String; 3] {
+    let age = item::time(fact, &["at"]).map_or_else(
+        || "—".to_owned(),
+        |at| span::duration(item::between(at, as_of)),
+    );
+    let by = item::text(fact, &["by"]).unwrap_or_else(|| "plane".to_owned());
+    let mut said = item::text(fact, &["text"]).unwrap_or_default();
+    if fact.get("inferred") == Some(&Value::Bool(true)) {
+        said = format!("≈ {said}");
+    }
+    if let Some(value) = item::text(fact, &["value"]) {
+        said += &format!(": {value}");
+    }
+    if let Some(unknown) = item::text(fact, &["unknown"]) {
+        said += &format!(": not known, {unknown}");
+    }
+    [age, by, said]
+}
+
+fn next_of(next: &Value, as_of: Timestamp) -> String {
+    let said = item::text(next, &["text"]).unwrap_or_default();
+    match item::time(next, &["at"]).map(|at| item::between(as_of, at)) {
+        Some(ms) if ms >= 0 => format!("in {}: {said}", span::duration(ms)),
+        Some(ms) => format!("due {} ago: {said}", span::age(-ms)),
+        None => said,
+    }
+}
+
 fn labelled(style: &Style, label: &str, said: &str) -> String {
     let padded = format!("{label:5}");
+    let said = style.wrapped(7, &style.words(said));
     format!("{}  {said}\n", style.paint(Colour::Dim, &padded))
 }

@@ -8,7 +8,7 @@ use super::known::text_or_reason;
 use super::list::{Join, List, Listed};
 use super::nodes::{NODES, texts};
 use super::resolve::{self, Noun};
-use super::{Asking, fleet_history, item, list};
+use super::{Asking, envelope, fleet_history, item, list};
 use crate::cli::{Workers, WorkersShow};
 use crate::failure::Outcome;
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
@@ -70,7 +70,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Workers) -> Outcome<u8> {
         ],
         limit: Some(args.limit),
         // What has ended long ago is known by its node's id alone.
-        join: args.ended.then_some(Join {
+        join: args.ended.then_some(Join::List {
             path: NODES,
             put: with_names,
         }),
@@ -189,7 +189,7 @@ pub(super) fn exit_word(exit: &Value) -> String {
 async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
     let (id, body) = resolve::get(asking, Noun::Worker, typed).await?;
     if asking.json {
-        list::print_one("worker", &body);
+        envelope::print_one("worker", &body);
         return Ok(0);
     }
     let now = item::time(&body, &["as_of"]).unwrap_or_else(Timestamp::wall_clock);

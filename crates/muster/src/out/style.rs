@@ -132,8 +132,32 @@ impl Style {
                 '—' | '–' => out.push('-'),
                 '·' => out.push('|'),
                 '×' => out.push('x'),
+                '→' => out.push_str("->"),
                 other => out.push(other),
             }
+        }
+        out
+    }
+
+    /// Breaks a sentence between words where the terminal ends; what follows begins at `indent`.
+    pub(crate) fn wrapped(&self, indent: usize, text: &str) -> String {
+        let Some(width) = self.width else {
+            return text.to_owned();
+        };
+        let room = width.saturating_sub(indent).max(20);
+        let (mut out, mut used) = (String::with_capacity(text.len()), 0);
+        for word in text.split(' ') {
+            let wide = visible(word);
+            if used > 0 && used + 1 + wide > room {
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent));
+                used = 0;
+            } else if used > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out += word;
+            used += wide;
         }
         out
     }
@@ -168,6 +192,16 @@ fn speaks_utf8(env: impl Fn(&str) -> Option<String>) -> bool {
         }
     }
     true
+}
+
+/// Columns that a painted text takes.
+fn visible(text: &str) -> usize {
+    let mut pieces = text.split("\u{1b}[");
+    let first = pieces.next().map_or(0, columns_of);
+    first
+        + pieces
+            .map(|piece| columns_of(piece.split_once('m').map_or(piece, |(_, shown)| shown)))
+            .sum::<usize>()
 }
 
 /// Columns that a text takes.
