@@ -95,7 +95,10 @@ fn usual_hint(body: &ErrorBody) -> String {
         Category::NodeUnavailable | Category::AgentUnreachable => {
             "`muster agents` says how each agent is, and `muster why AGENT` says why"
         }
-        Category::ConcurrencyLimit | Category::Overloaded => {
+        Category::AgentPendingApproval => {
+            "`muster tags list` shows which tags wait, `muster tags approve AGENT` approves them"
+        }
+        Category::ConcurrencyLimit | Category::Overloaded | Category::RateLimited => {
             "`muster queues` shows who waits for what; try again later"
         }
         Category::NodeUnreachable

@@ -148,5 +148,5 @@ fn legend(style: &Style, buckets: &[Value]) -> String {
             seen.push(line);
         }
     }
-    format!("{}\n", seen.join("  "))
+    format!("{}\n", style.wrapped(0, &seen.join("  ")))
 }

@@ -177,7 +177,6 @@ fn names_of(kind: &str) -> &'static [Name] {
             ("id", &["worker_id"]),
             ("state", &[]),
             ("status", &["state"]),
-            ("target", &["agent"]),
         ],
         "queue" | "queues" | "tags" | "cap" => &[("id", &["agent"])],
         "drift" => &[("id", &["node"])],
