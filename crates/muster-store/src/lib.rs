@@ -20,6 +20,7 @@ pub mod question;
 pub mod sqlite;
 pub mod usage;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -176,6 +177,33 @@ pub trait Store: Outbox + Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be read.
     fn payload(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<Payload>>;
+
+    /// How many bytes a payload has, wherever it is.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn payload_size(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+    ) -> StoreResult<Option<usize>> {
+        Ok(self.payload(execution, kind)?.map(|payload| payload.len()))
+    }
+
+    /// Some of the bytes of a payload, cut to what it has. Of a large one no more is read than
+    /// that.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn payload_part(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+        part: Range<usize>,
+    ) -> StoreResult<Option<Payload>> {
+        let whole = self.payload(execution, kind)?;
+        Ok(whole.map(|whole| cut(&whole, part)))
+    }
 
     /// Approvals of an execution, of a request id, or of both, and the last event number that
     /// the read saw.
@@ -451,6 +479,12 @@ impl Stores {
             annex: store,
         }
     }
+}
+
+/// Some of the bytes of a payload.
+fn cut(whole: &Payload, part: Range<usize>) -> Payload {
+    let end = part.end.min(whole.len());
+    Payload(whole.0.slice(part.start.min(end)..end))
 }
 
 /// The rows of a window and whether there are more.

@@ -36,25 +36,48 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(attempts))
 }
 
+#[derive(serde::Deserialize, Default)]
+struct OneAsked {
+    payload: Option<String>,
+}
+
 /// One execution. A known id is never 404.
 #[utoipa::path(
     get, path = "/api/v1/executions/{id}", tag = "executions",
-    params(("id" = String, Path, description = "The execution")),
+    params(
+        ("id" = String, Path, description = "The execution"),
+        ("payload" = Option<String>, Query, description = "none: without its result and the details of its failure"),
+    ),
     responses(
         (status = 200, description = "The execution, with its result when it ended", body = Execution),
         (status = 404, description = "No such execution"),
     )
 )]
-async fn one(State(app): State<App>, caller: Caller, PathText(id): PathText) -> Answer {
+async fn one(
+    State(app): State<App>,
+    caller: Caller,
+    PathText(id): PathText,
+    Query(asked): Query<OneAsked>,
+) -> Answer {
     let execution = show::execution_id(&id)?;
-    let view = show::find(&app, &execution)
-        .await?
+    let without = match asked.payload.as_deref() {
+        None | Some("") => false,
+        Some("none") => true,
+        Some(_) => return Err(Problem::validation("payload is none, or absent")),
+    };
+    let found = if without {
+        show::find_row(&app, &execution).await?
+    } else {
+        show::find(&app, &execution).await?
+    };
+    let view = found
         .filter(|view| caller.sees(&view.row.principal))
         .ok_or_else(|| show::unknown_execution(&execution))?;
     let room = 768 + view.result.as_ref().map_or(0, |result| result.len());
     let verdicts = sentence::verdicts(&app, std::iter::once(&*view.row)).await?;
     let beside = Beside {
-        as_of: None,
+        as_of: without.then(|| app.clock.now()),
+        without,
         why: sentence::of(&view.row, &verdicts),
         restarted_as: successor(&app, &view.row).await?,
         webhook_events: webhook_events(&app, &view.row).await?,

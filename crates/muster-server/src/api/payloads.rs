@@ -4,7 +4,6 @@
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use muster_engine::row::PayloadKind;
 use muster_wire::ExecutionId;
 use utoipa_axum::router::OpenApiRouter;
@@ -46,27 +45,47 @@ async fn payload(
     let execution = show::execution_id(&id)?;
     let kind = kind_of(&kind)?;
     let wanted = execution.clone();
-    let (row, payload) = app
+    let (row, size) = app
         .blocking(move |stores| -> muster_store::StoreResult<_> {
             let (_, row) = stores.decisions.execution(&wanted)?;
-            let payload = match row {
-                Some(_) => stores.decisions.payload(&wanted, kind)?,
+            let size = match row {
+                Some(_) => stores.decisions.payload_size(&wanted, kind)?,
                 None => None,
             };
-            Ok((row, payload))
+            Ok((row, size))
         })
         .await?;
     let row = row
         .filter(|row| caller.sees(&row.principal))
         .ok_or_else(|| show::unknown_execution(&execution))?;
-    match payload {
-        Some(payload) => Ok(part(&headers, payload.0)),
-        None if show::had(&row, kind) => Err(gone(&execution, kind)),
-        None => Err(Problem::not_found(format!(
-            "{execution} has no {}",
-            kind.word()
-        ))),
+    let none = || match show::had(&row, kind) {
+        true => gone(&execution, kind),
+        false => Problem::not_found(format!("{execution} has no {}", kind.word())),
+    };
+    let size = size.ok_or_else(none)?;
+    let range = headers
+        .get(header::RANGE)
+        .and_then(|range| range.to_str().ok());
+    let part = match range.and_then(|range| bounds(range, size)) {
+        Some(Err(())) => return Ok(beyond(size)),
+        Some(Ok((from, to))) => Some((from, to)),
+        None => None,
+    };
+    // What is not asked for is not read: the first bytes of a large one cost what they are.
+    let (from, until) = part.map_or((0, size), |(from, to)| (from, to + 1));
+    let wanted = execution.clone();
+    let bytes = app
+        .blocking(move |stores| stores.decisions.payload_part(&wanted, kind, from..until))
+        .await?
+        .ok_or_else(none)?
+        .0;
+    let mut response = with_kind(bytes.into_response());
+    if let Some((from, to)) = part {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        let range = format!("bytes {from}-{to}/{size}");
+        set(&mut response, header::CONTENT_RANGE, &range);
     }
+    Ok(response)
 }
 
 /// 410: its row says that it was there.
@@ -91,36 +110,14 @@ fn kind_of(word: &str) -> Result<PayloadKind, Problem> {
     .ok_or_else(|| Problem::validation("a payload is input, result, error_details or late"))
 }
 
-fn part(headers: &HeaderMap, bytes: Bytes) -> Response {
-    let size = bytes.len();
-    let range = headers
-        .get(header::RANGE)
-        .and_then(|range| range.to_str().ok());
-    let (status, body) = match range.and_then(|range| bounds(range, size)) {
-        None => (StatusCode::OK, bytes),
-        Some(Err(())) => {
-            let mut problem = Problem::validation(format!("the payload has {size} bytes"));
-            problem.status = StatusCode::RANGE_NOT_SATISFIABLE;
-            let mut response = problem.into_response();
-            set(
-                &mut response,
-                header::CONTENT_RANGE,
-                &format!("bytes */{size}"),
-            );
-            return response;
-        }
-        Some(Ok((from, to))) => {
-            let mut response =
-                (StatusCode::PARTIAL_CONTENT, bytes.slice(from..=to)).into_response();
-            set(
-                &mut response,
-                header::CONTENT_RANGE,
-                &format!("bytes {from}-{to}/{size}"),
-            );
-            return with_kind(response);
-        }
-    };
-    with_kind((status, body).into_response())
+/// 416: with the size, so that the next one can be asked for rightly.
+fn beyond(size: usize) -> Response {
+    let mut problem = Problem::validation(format!("the payload has {size} bytes"));
+    problem.status = StatusCode::RANGE_NOT_SATISFIABLE;
+    let mut response = problem.into_response();
+    let range = format!("bytes */{size}");
+    set(&mut response, header::CONTENT_RANGE, &range);
+    response
 }
 
 fn with_kind(mut response: Response) -> Response {

@@ -44,6 +44,29 @@ pub(crate) async fn find(
     Ok(app.blocking(read).await?)
 }
 
+/// The newest view of an execution without its payloads.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) async fn find_row(
+    app: &AppState,
+    id: &ExecutionId,
+) -> Result<Option<Arc<ExecutionView>>, Problem> {
+    let bare = |row| ExecutionView {
+        row,
+        result: None,
+        details: None,
+    };
+    if let Some(view) = app.views.get(id.as_str()) {
+        return Ok(Some(Arc::new(bare(view.row.clone()))));
+    }
+    let wanted = id.clone();
+    let (_, row) = app
+        .blocking(move |stores| stores.decisions.execution(&wanted))
+        .await?;
+    Ok(row.map(|row| Arc::new(bare(Arc::new(row)))))
+}
+
 /// Fills in what is not at hand.
 pub(crate) async fn with_payloads(
     app: &AppState,
@@ -98,6 +121,8 @@ pub(crate) struct ApprovalShown {
 /// What is shown of one execution beside its row.
 #[derive(Default)]
 pub(crate) struct Beside {
+    /// Payloads were not asked for.
+    pub(crate) without: bool,
     /// The plane's time.
     pub(crate) as_of: Option<muster_wire::Timestamp>,
     /// Why it waits, or did not end well.
@@ -124,10 +149,13 @@ pub(crate) fn whole_with(out: Vec<u8>, view: &ExecutionView, beside: &Beside) ->
     let mut writer = Writer::object_in(out);
     row(&mut writer, &view.row);
     let result: &[u8] = view.result.as_ref().map_or(b"null", |result| &result.0);
-    if view.row.status.is_terminal() {
+    if view.row.status.is_terminal() && !beside.without {
         writer.raw("result", result);
     }
-    if view.row.status.is_terminal() && view.result.is_none() && had(&view.row, PayloadKind::Result)
+    if !beside.without
+        && view.row.status.is_terminal()
+        && view.result.is_none()
+        && had(&view.row, PayloadKind::Result)
     {
         writer.flag("result_removed", true);
     }

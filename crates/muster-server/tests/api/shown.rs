@@ -304,6 +304,12 @@ async fn a_payload_is_read_by_ranges() {
     let _agent = FakeAgent::start(&plane, "a").await;
     let answer = plane.call("a.echo", json!({"text": "0123456789"})).await;
     let id = answer.json()["execution_id"].as_str().unwrap().to_owned();
+    let bare = get(&plane, &format!("/api/v1/executions/{id}?payload=none")).await;
+    assert_eq!(
+        (&bare["state"], bare.get("result")),
+        (&json!("succeeded"), None),
+        "{bare}"
+    );
     let path = format!("/api/v1/executions/{id}/payload/input");
     let whole = plane.client.get(&path).await;
     let size = whole.bytes.len();

@@ -1,5 +1,7 @@
 //! Payloads: small ones beside the decisions, large ones in chunks in a file of their own.
 
+use std::ops::Range;
+
 use bytes::{Bytes, BytesMut};
 use muster_engine::row::{Payload, PayloadKind};
 use muster_wire::{ExecutionId, Timestamp};
@@ -103,6 +105,72 @@ impl SqliteStore {
             Some(source) => self.read_payload(&ExecutionId::trusted(source), kind),
             None => Ok(None),
         }
+    }
+
+    /// How many bytes a payload has.
+    pub(super) fn size_of(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+    ) -> StoreResult<Option<usize>> {
+        match self.large_size(execution, kind)? {
+            Some(size) => Ok(Some(size)),
+            // Small, or another one's.
+            None => Ok(self.payload_of(execution, kind)?.map(|it| it.len())),
+        }
+    }
+
+    /// Some of the bytes of a payload: of a large one the chunks that hold them.
+    pub(super) fn part_of(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+        part: Range<usize>,
+    ) -> StoreResult<Option<Payload>> {
+        let Some(size) = self.large_size(execution, kind)? else {
+            let whole = self.payload_of(execution, kind)?;
+            return Ok(whole.map(|whole| crate::cut(&whole, part)));
+        };
+        let end = part.end.min(size);
+        let start = part.start.min(end);
+        let (first_chunk, last_chunk) = (start / CHUNK, end.div_ceil(CHUNK));
+        let number = |chunk: usize| i64::try_from(chunk).unwrap_or(i64::MAX);
+        let mut found = BytesMut::with_capacity(last_chunk.saturating_sub(first_chunk) * CHUNK);
+        self.payload_readers.read(|conn| {
+            all(
+                conn,
+                "SELECT bytes FROM payloads WHERE owner = ?1 AND kind = ?2
+                 AND chunk >= ?3 AND chunk < ?4 ORDER BY chunk",
+                params![
+                    execution.as_str(),
+                    kind.code(),
+                    number(first_chunk),
+                    number(last_chunk)
+                ],
+                |row| {
+                    found.extend_from_slice(Columns::of(row).bytes()?);
+                    Ok(())
+                },
+            )
+        })?;
+        let from = first_chunk * CHUNK;
+        Ok(Some(crate::cut(
+            &Payload(found.freeze()),
+            start - from..end - from,
+        )))
+    }
+
+    /// The size of a payload that is in chunks.
+    fn large_size(&self, execution: &ExecutionId, kind: PayloadKind) -> StoreResult<Option<usize>> {
+        let size = self.payload_readers.with(|conn| {
+            first(
+                conn,
+                "SELECT sum(length(bytes)) FROM payloads WHERE owner = ?1 AND kind = ?2",
+                params![execution.as_str(), kind.code()],
+                |row| Columns::of(row).number_opt::<usize>(),
+            )
+        })?;
+        Ok(size.flatten())
     }
 
     /// One payload of its own, wherever it is.

@@ -135,6 +135,23 @@ impl Store for SqliteStore {
         self.payload_of(execution, kind)
     }
 
+    fn payload_size(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+    ) -> StoreResult<Option<usize>> {
+        self.size_of(execution, kind)
+    }
+
+    fn payload_part(
+        &self,
+        execution: &ExecutionId,
+        kind: PayloadKind,
+        part: std::ops::Range<usize>,
+    ) -> StoreResult<Option<Payload>> {
+        self.part_of(execution, kind, part)
+    }
+
     fn approvals_named(
         &self,
         execution: Option<&ExecutionId>,

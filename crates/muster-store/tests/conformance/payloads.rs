@@ -25,6 +25,24 @@ crate::on_each_store! {
         }
     }
 
+    fn any_part_is_read_as_if_of_the_whole(store) {
+        const CHUNK: usize = 256 << 10;
+        for size in [1, 100, CHUNK, 3 * CHUNK + 17] {
+            let id = execution_id(&format!("e{size}"));
+            store.put_large(&id, PayloadKind::Input, pattern(size)).unwrap();
+            assert_eq!(store.payload_size(&id, PayloadKind::Input).unwrap(), Some(size));
+            for part in [0..1, 0..size, 5..CHUNK + 5, CHUNK..2 * CHUNK, 2 * CHUNK - 1..size, size..size + 9, 0..0] {
+                let found = store.payload_part(&id, PayloadKind::Input, part.clone()).unwrap().unwrap();
+                let end = part.end.min(size);
+                let start = part.start.min(end);
+                assert!(found.0 == pattern(size).slice(start..end), "{part:?} of {size}");
+            }
+        }
+        let nobody = execution_id("nobody");
+        assert_eq!(store.payload_size(&nobody, PayloadKind::Input).unwrap(), None);
+        assert_eq!(store.payload_part(&nobody, PayloadKind::Input, 0..1).unwrap(), None);
+    }
+
     fn a_shorter_one_leaves_nothing_of_the_longer(store) {
         let id = execution_id("e1");
         store.put_large(&id, PayloadKind::Input, pattern(1 << 20)).unwrap();
