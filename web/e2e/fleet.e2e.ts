@@ -40,7 +40,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await watched?.close();
-  for (const worker of plane ? await workers().catch(() => []) : []) await plane.ask(`/api/v1/fleet/workers/${worker.id}/release`, {}).catch(() => undefined);
+  // What a machine runs outlives its daemon: it is ended first.
+  if (node?.alive) {
+    const left = async () => (await workers()).filter((worker) => worker.ended_at === null);
+    for (const worker of await left()) await plane.ask(`/api/v1/fleet/workers/${worker.id}/release`, {}).catch(() => undefined);
+    await until("every worker has ended", async () => (await left()).length === 0);
+  }
   await node?.end();
   await plane?.close();
   if (home) await rm(home, { recursive: true, force: true });

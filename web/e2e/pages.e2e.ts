@@ -6,8 +6,8 @@ import { holds } from "./harness/look";
 import { Plane } from "./harness/plane";
 import { type Made, World } from "./harness/world";
 
-const PAGES = ["/ui/", "/ui/runs", "/ui/runs?v=executions", "/ui/agents", "/ui/fleet", "/ui/queues", "/ui/health"];
-const SECTIONS = ["keys", "nodes", "display", "tags", "audit", "about"].map((section) => `/ui/settings/${section}`);
+const PAGES = ["/ui/", "/ui/runs", "/ui/runs?v=executions", "/ui/agents", "/ui/fleet", "/ui/queues", "/ui/usage", "/ui/health"];
+const SECTIONS = ["keys", "nodes", "display", "tags", "audit", "configuration", "about"].map((section) => `/ui/settings/${section}`);
 const nameOf = (path: string) => path.replace("/ui/", "").replaceAll(/\W+/g, "-") || "overview";
 
 describe("a plane with nothing in it", () => {
