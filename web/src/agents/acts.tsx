@@ -6,14 +6,15 @@ import { count } from "@/look/format";
 import type { NamedAct } from "@/execution/acts";
 import { Plain } from "@/parts/plain";
 import type { components } from "muster-openapi";
-import type { AgentLine, CapSet } from "./shapes";
+import type { AgentLine, AgentRetired, CapShown } from "./shapes";
 
 type Lifted = components["schemas"]["Lifted"];
-type Retired = { text?: string };
 
 /** Drafts of the fields, by agent: a refusal does not lose what was typed. */
 const reasons = new Map<string, string>();
 const caps = new Map<string, string>();
+/** What takes the last change of an agent's cap back. */
+const before = new Map<string, number | null>();
 
 export function agentActs(agent: AgentLine): NamedAct[] {
   const acts = [agent.hold ? unhold(agent) : hold(agent), cap(agent)];
@@ -75,7 +76,8 @@ const capText = (value: number | null): string => (value === null ? "no cap" : `
 
 /** Changes how many it may run at once. The old value is in Undo. */
 function cap(agent: AgentLine): NamedAct {
-  const set = (value: number | null, key: string) => ask<CapSet>("/api/v1/nodes/{agent}/cap", { path: { agent: agent.id }, body: { cap: value }, key, method: "PUT" });
+  // 0 is no cap at all; null gives it back to the configuration.
+  const set = (value: number | null, key: string) => ask<CapShown>("/api/v1/nodes/{agent}/cap", { path: { agent: agent.id }, body: { cap: value }, key, method: "PUT" });
   const was = agent.slots.cap;
   return {
     name: "cap", verb: "Cap", kind: "ask", scope: "operate", object: agent.id, keep: "Not now",
@@ -89,13 +91,14 @@ function cap(agent: AgentLine): NamedAct {
       const typed = (caps.get(agent.id) ?? (was === null ? "" : String(was))).trim();
       const value = typed === "" ? null : Number(typed);
       if (value !== null && !(Number.isInteger(value) && value >= 1)) throw new Error("a cap is a whole number of at least 1, or empty for none");
-      const done = await set(value, key);
+      const done = await set(value ?? 0, key);
+      before.set(agent.id, done.was_source === "config" ? null : (done.was ?? 0));
       caps.delete(agent.id);
       refresh(agent.id);
       return `${capText(done.cap)}, was ${capText(done.was)}`;
     },
     undo: async (key) => {
-      const done = await set(was, key);
+      const done = await set(before.get(agent.id) ?? null, key);
       refresh(agent.id);
       return `${capText(done.cap)} again`;
     },
@@ -122,11 +125,11 @@ function retire(agent: AgentLine): NamedAct {
   return {
     name: "retire", verb: "Retire", kind: "wide", danger: true, scope: "operate", confirm: agent.id,
     consequence: async () => {
-      const would = await wouldDo<Retired>(template, { path: { agent: agent.id } });
-      return <p>{would.text ? <Plain text={would.text} /> : "It leaves the list and its id is free. Its executions stay."}</p>;
+      const would = await wouldDo<AgentRetired>(template, { path: { agent: agent.id } });
+      return <p>It leaves the list with {count(would.instances.length)} {would.instances.length === 1 ? "instance" : "instances"}, and its id is free. <Plain text={would.stays} /></p>;
     },
     run: async (key) => {
-      await ask<Retired>(template, { path: { agent: agent.id }, key });
+      await ask<AgentRetired>(template, { path: { agent: agent.id }, key });
       refresh(agent.id);
       return "retired";
     },

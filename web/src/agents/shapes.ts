@@ -8,5 +8,5 @@ export type AgentInstance = Schemas["AgentInstance"];
 export type AgentOffer = Schemas["AgentOffer"];
 
 export type AgentHistory = Schemas["AgentHistory"];
-/* local type */
-export type CapSet = { agent: string; cap: number | null; was: number | null; source: string };
+export type CapShown = Schemas["CapShown"];
+export type AgentRetired = Schemas["AgentRetired"];

@@ -1,24 +1,16 @@
 // Every effective value of the plane's configuration, and where it came from. Secrets are not in
 // the answer, so none can be here.
-import { useQuery as useCached } from "@tanstack/react-query";
 import { useState } from "react";
-import { send } from "@/api/client";
-import type { Problem } from "@/api/problem";
+import { useGet } from "@/api/queries";
 import { AskKey } from "@/login/ask";
 import { CommandLine, ErrorPanel, Skeleton } from "@/parts/says";
 import { Plain } from "@/parts/plain";
 import { matching, shownOf } from "./values";
 
-// local type: until the document has it.
-type Config = { values: { key: string; value: unknown; source: string; note?: string }[] };
-
 export default function Configuration() {
   const [wanted, setWanted] = useState("");
   const [changed, setChanged] = useState(false);
-  const config = useCached<Config, Problem>({
-    queryKey: ["/api/v1/config"],
-    queryFn: async ({ signal }) => (await (await send("/api/v1/config", { headers: { accept: "application/json" }, signal })).json()) as Config,
-  });
+  const config = useGet("/api/v1/config");
   if (config.error?.needsKey) return <AskKey what="Seeing the configuration" scope="admin" signedIn={() => void config.refetch()} />;
   if (config.error && !config.data) return <ErrorPanel error={config.error} what="the configuration" retry={() => void config.refetch()} />;
   if (!config.data) return <Skeleton what="the configuration" />;
@@ -39,7 +31,7 @@ export default function Configuration() {
               <tr key={one.key} className="border-t border-border align-baseline">
                 <th scope="row" className="py-1 pr-3 font-normal"><code className="break-all">{one.key}</code></th>
                 <td className="py-1 pr-3"><code className="break-all"><Plain text={shownOf(one.value)} /></code>{one.note && <p className="text-text-2"><Plain text={one.note} /></p>}</td>
-                <td className={`py-1 ${one.source === "default" ? "text-text-3" : ""}`}>{one.source}</td>
+                <td className={`py-1 ${one.source === "default" ? "text-text-3" : ""}`} title={one.place}>{one.source}{one.place && <span className="block text-xs break-all text-text-3"><Plain text={one.place} /></span>}</td>
               </tr>
             ))}
           </tbody>

@@ -1,7 +1,7 @@
 // What agents say that their work used: tokens and cost, by day, agent, function or run. Only sums
 // of reports: there are no prices here, and what was not reported is said, not taken for nothing.
 import { useMemo, useState } from "react";
-import { getLocal } from "@/api/local";
+import { get } from "@/api/client";
 import { count, short } from "@/look/format";
 import { Plain } from "@/parts/plain";
 import { TimeRange, useRange } from "@/parts/range";
@@ -11,7 +11,7 @@ import { Id, Num, Unknown } from "@/parts/values";
 import { path, useQuery } from "@/router";
 import { useLiveList } from "@/runs/list/use-live-list";
 import { PageHead, useTitle } from "@/shell/crumbs";
-import { type Sums, type UsageAnswer, type UsageRow, missing, money, reasonOf } from "./sums";
+import { type Sums, type UsageRow, missing, money, reasonOf } from "./sums";
 
 const BY = ["day", "agent", "function", "run"] as const;
 type By = (typeof BY)[number];
@@ -27,7 +27,7 @@ export default function UsagePage() {
     idOf: (row) => row.key,
     about: (event) => (/^execution\.(succeeded|failed|cancelled|timed_out)$/.test(event.kind) ? "" : undefined),
     read: async (cursor, signal) => {
-      const answer = await getLocal<UsageAnswer>("/api/v1/usage", { query: { by, since: range.since, until: range.until, limit: 100, cursor }, signal });
+      const answer = await get("/api/v1/usage", { query: { by, since: range.since, until: range.until, limit: 100, cursor }, signal });
       setTotal(answer.total);
       return { rows: answer.rows, next: answer.next_cursor ?? undefined, total: answer.rows_total };
     },

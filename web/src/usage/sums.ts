@@ -1,14 +1,10 @@
 // Sums of what agents reported, as text: never rounded up, and what was not reported is said. Pure.
-// local type: the shapes go when openapi.json has the route.
+import type { components } from "muster-openapi";
 import { count } from "@/look/format";
 
-export type Cost = { currency: string; amount: string; executions: number };
-export type Sums = {
-  executions: number; unreported: number; unreadable: number; with_other_keys: number; input_tokens: number | null; output_tokens: number | null; total_tokens: number | null;
-  cache_read_tokens: number | null; cache_creation_tokens: number | null; model_calls: number | null; cost: Cost[]; usage_unknown?: string;
-};
-export type UsageRow = { key: string; run_id?: string; agent?: string; function?: string; usage: Sums };
-export type UsageAnswer = { as_of: string; from: string; to: string; rows: UsageRow[]; rows_total: number; total: Sums; next_cursor: string | null };
+type Schemas = components["schemas"];
+export type Sums = Schemas["UsageSums"];
+export type UsageRow = Schemas["UsageRow"];
 
 /** An exact decimal for a cell: at least two places, at most four, cut and not rounded. */
 export function money(amount: string): string {
