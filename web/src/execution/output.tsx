@@ -22,7 +22,7 @@ export function OutputTab({ execution }: { execution: ExecutionItem }) {
       {execution.result_size !== undefined || state === "succeeded"
         ? <PayloadView id={id} kind="result" name="Result" settled={!open} fill none={noneOf(execution, open)} />
         : <p className="p-3 text-text-2">{noneOf(execution, open)}</p>}
-      {failed && !open && <PayloadView id={id} kind="error_details" name="Error details" settled none="The agent gave no details." />}
+      {failed && state === "failed" && <PayloadView id={id} kind="error_details" name="Error details" settled none="The agent gave no details." />}
       {execution.late_outcome !== undefined && (
         <>
           <p className="border-t border-border px-3 py-1 text-wait">

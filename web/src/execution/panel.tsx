@@ -47,6 +47,16 @@ const bestTab = (execution: ExecutionItem): string => (execution.state === "succ
 
 export function ExecutionPanel(props: ExecutionPanelProps) {
   const { execution, error, again } = useExecution(props.id);
+  const { go } = props;
+  // Also while the next step is being read: who walks quickly loses no key.
+  useKeys(go
+    ? [
+        { key: "[", does: "step before", run: () => go("previous") },
+        { key: "]", does: "step after", run: () => go("next") },
+        { key: "{", does: "calling step", run: () => go("parent") },
+        { key: "}", does: "first called step", run: () => go("child") },
+      ]
+    : []);
   if (!execution) {
     return (
       <section aria-label="Execution" className="flex h-full flex-col">
@@ -75,14 +85,7 @@ function Shown({ id, tab, setTab, close, go, alone, execution }: ExecutionPanelP
   const at = TABS.some((each) => each.id === tab) ? (tab as string) : best;
   const acts = executionActs(execution);
   const parent = execution.parent_execution_id;
-  const moves: Key[] = go
-    ? [
-        { key: "[", does: "step before", run: () => go("previous") },
-        { key: "]", does: "step after", run: () => go("next") },
-        { key: "{", does: "calling step", run: () => go("parent") },
-        { key: "}", does: "first called step", run: () => go("child") },
-      ]
-    : parent ? [{ key: "{", does: "calling step", run: () => window.location.assign(`${BASE}/executions/${encodeURIComponent(parent)}`) }] : [];
+  const moves: Key[] = !go && parent ? [{ key: "{", does: "calling step", run: () => window.location.assign(`${BASE}/executions/${encodeURIComponent(parent)}`) }] : [];
   useKeys([
     ...TABS.flatMap((each): Key[] => (each.hint ? [{ key: each.hint, does: each.name.toLowerCase(), run: () => setTab(each.id) }] : [])),
     ...moves,

@@ -97,7 +97,7 @@ export function Id({ id, plain, tabIndex }: { id: string; plain?: boolean; /** �
   );
   if (plain) return <span className="font-mono text-xs whitespace-nowrap" title={id}>{shown}</span>;
   return (
-    <button type="button" tabIndex={tabIndex} className="font-mono text-xs whitespace-nowrap hover:underline" title={`${id} · copy`}
+    <button type="button" tabIndex={tabIndex} className="min-h-[24px] font-mono text-xs whitespace-nowrap hover:underline" title={`${id} · copy`}
       onClick={(event) => {
         event.preventDefault();
         event.stopPropagation();

@@ -51,7 +51,7 @@ function usePayloadText(step: Step | null, kind: "input" | "result") {
   // What has not ended may get a result yet: its end is a part of the key.
   return useCached<Read | null>({
     queryKey: ["payload-text", step?.id ?? null, kind, step?.ended ?? null],
-    queryFn: ({ signal }) => (step ? readWhole(step.id, kind, MOST, signal) : null),
+    queryFn: ({ signal }) => (step && (kind === "input" || step.state === "succeeded") ? readWhole(step.id, kind, MOST, signal) : null),
     staleTime: 60_000,
   });
 }

@@ -72,7 +72,9 @@ export class Equality {
     if (found) return found;
     this.known.set(key, "pending");
     this.waiting.push(async () => {
-      const [left, right] = await Promise.all([readWhole(a.id, kind, PART, this.stop.signal), readWhole(b.id, kind, PART, this.stop.signal)]);
+      // Only what succeeded has a result: nobody is asked for one that cannot be there.
+      const read = async (step: { id: string; state: string }): Promise<Side> => (kind === "result" && step.state !== "succeeded" ? { is: "none" } : readWhole(step.id, kind, PART, this.stop.signal));
+      const [left, right] = await Promise.all([read(a), read(b)]);
       this.known.set(key, verdictOf(left, right));
       this.version += 1;
       for (const listener of this.listeners) listener();

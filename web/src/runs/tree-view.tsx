@@ -84,7 +84,7 @@ function Graph({ model, showPath, tidied }: Props) {
       )}
       <div aria-hidden className={`run-graph min-h-0 flex-1 ${moving ? "tidying" : ""}`}>
         <ReactFlow
-          nodes={nodes} edges={edges} nodeTypes={CARD_TYPES} onInit={(instance) => { flow.current = instance; }}
+          nodes={nodes} edges={edges} nodeTypes={CARD_TYPES} onInit={(instance) => { flow.current = instance; outOfTabs(); }}
           onNodeClick={onNodeClick} onlyRenderVisibleElements nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false}
           elementsSelectable={false} disableKeyboardA11y deleteKeyCode={null} selectionKeyCode={null} multiSelectionKeyCode={null} zoomActivationKeyCode={null} panActivationKeyCode={null}
           minZoom={0.1} maxZoom={2} panOnScroll zoomOnDoubleClick={false} fitView fitViewOptions={{ padding: 0.08, maxZoom: 1, minZoom: 0.55 }}
@@ -145,6 +145,11 @@ function mapColour(node: FlowNode<CardData>): string {
   if (step) return colourOf(lookOf(lookWord(step)).colour);
   if (row.kind === "group" && row.members.some((index) => { const member = forest.steps[index]; return member !== undefined && troubleOf(member) === "failed"; })) return "var(--fail)";
   return "var(--neutral)";
+}
+
+/** Nothing of the picture is on the way of the Tab key: every act in it has a key, and the list has the rest. */
+function outOfTabs(): void {
+  for (const each of document.querySelectorAll(".run-graph a, .run-graph button, .run-graph [tabindex]")) each.setAttribute("tabindex", "-1");
 }
 
 function reveal(flow: ReactFlowInstance<FlowNode<CardData>> | null, card: Card | undefined): void {
