@@ -69,6 +69,16 @@ export function useAct(act: Act) {
   const now = useRef(state);
   now.current = state;
   const forget = useRef<() => void>(undefined);
+  const gone = useRef(false);
+  // What was acted on has changed, and with it what can be done: the button is gone, its receipt is not.
+  useEffect(() => {
+    gone.current = false;
+    return () => {
+      gone.current = true;
+      const { current } = now;
+      if (current.is === "done" && latest.current.kind !== "undo") toast(current.says, { ms: RECEIPT_MS });
+    };
+  }, []);
   /** How what was done is undone: as it was then, for the act may be another by now. */
   const back = useRef<Act["undo"]>(undefined);
 
@@ -84,6 +94,7 @@ export function useAct(act: Act) {
       const partial = answer instanceof Partly;
       const says = answer instanceof Partly ? answer.says : answer;
       dispatch({ event: "ended", says, partial });
+      if (gone.current && latest.current.kind !== "undo") toast(says, { ms: RECEIPT_MS });
       announce(`${latest.current.verb}: ${typeof says === "string" ? says : "done"}`);
       if (latest.current.kind === "undo" && latest.current.undo) forget.current = toast(says, { undo, ms: RECEIPT_MS });
     } catch (error) {
