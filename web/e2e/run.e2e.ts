@@ -87,7 +87,7 @@ describe("what can happen to a step is seen in each view", () => {
   test.each(THINGS)("$thing", async (each) => {
     const run = await each.run();
     try {
-      const step = await stepOf(plane, run, each.thing, each.is);
+      const step = await stepOf(plane, run, each.thing, each.is, 100_000);
       await on(async ({ page }) => {
         await openRun(page, run, "view=list&fold=none");
         const inList = row(page, step.id);
@@ -111,7 +111,7 @@ describe("what can happen to a step is seen in each view", () => {
     } finally {
       await each.after?.();
     }
-  });
+  }, 150_000);
 
   test("an absorbed restart, while it lasts and after it", async () => {
     const made = await world.make("held");

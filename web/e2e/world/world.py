@@ -168,13 +168,13 @@ class World:
         return made
 
     def make_orphaned(self):
-        """The agent that had it is gone, and another process has taken its place."""
+        """The agent that had it is gone, and another process has taken its place. Ends about a minute later."""
         made = self.submit("weather.slow", {"seconds": 600})
         self.until("it runs", lambda: self.state(made["execution"])["status"] == "running")
         time.sleep(1)
         self.end("weather", signal.SIGKILL)
         self.start("weather")
-        return self.ended(made)
+        return made
 
     def make_hostile(self):
         headers = {"X-Session-ID": "<img src=x onerror=alert(1)>"}

@@ -1,6 +1,7 @@
 // The place of the execution panel: right of the rows, as wide as the reader made it; on a phone it
 // is the whole page.
 import { type ReactNode, useState } from "react";
+import { createPortal } from "react-dom";
 
 const LEAST = 420;
 const MOST = 720;
@@ -26,7 +27,8 @@ export function PanelFrame({ children, phone }: { children: ReactNode; phone: bo
       // Forgotten with the tab.
     }
   };
-  if (phone) return <div className="fixed inset-0 z-20 overflow-auto bg-canvas p-3" data-panel>{children}</div>;
+  // Outside of the page's boxes: some of them would hold what is fixed. (`overflow-auto` is positioned: base.css.)
+  if (phone) return createPortal(<div className="fixed inset-0 z-50 overflow-y-auto bg-surface" data-panel>{children}</div>, document.body);
   return (
     <>
       <div
