@@ -410,6 +410,6 @@ mod tests {
             (other.other, other.unreadable, other.total),
             (true, false, Some(3))
         );
-        assert_eq!(Report::default().seen_as(other.seen()).other, true);
+        assert!(Report::default().seen_as(other.seen()).other);
     }
 }
