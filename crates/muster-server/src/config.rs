@@ -424,6 +424,8 @@ pub struct Telemetry {
     pub service_name: String,
     /// How long one request to the collector may take.
     pub timeout: Span,
+    /// How much may wait for the collector; what comes beyond it is dropped and counted.
+    pub queue: usize,
 }
 
 impl Default for Telemetry {
@@ -434,6 +436,7 @@ impl Default for Telemetry {
             sample: 1.0,
             service_name: "muster".to_owned(),
             timeout: Span::seconds(10),
+            queue: 8_192,
         }
     }
 }

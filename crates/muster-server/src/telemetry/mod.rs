@@ -24,8 +24,8 @@ use crate::config;
 use context::Context;
 pub(crate) use context::{join, split};
 
-/// What waits to be exported; beyond it is dropped and counted.
-const QUEUE_MAX: usize = 8_192;
+/// No queue may be longer: what waits holds the rows of its executions.
+const QUEUE_MAX: usize = 1_000_000;
 
 /// What is to be told.
 enum News {
@@ -79,7 +79,10 @@ impl Telemetry {
             return Err("telemetry.sample must be a number from 0 to 1".to_owned());
         }
         let target = export::Target::read(endpoint, config)?;
-        let (to, from) = mpsc::channel(QUEUE_MAX);
+        if !(1..=QUEUE_MAX).contains(&config.queue) {
+            return Err(format!("telemetry.queue must be from 1 to {QUEUE_MAX}"));
+        }
+        let (to, from) = mpsc::channel(config.queue);
         Ok(Self(Some(On {
             sample: config.sample,
             to,

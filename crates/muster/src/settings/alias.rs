@@ -120,6 +120,7 @@ const ALIASES: &[(&str, &str, As)] = &[
         As::Secret,
     ),
     ("OTEL_SERVICE_NAME", "telemetry.service_name", As::Text),
+    ("OTEL_BSP_MAX_QUEUE_SIZE", "telemetry.queue", As::Text),
     (
         "AGENTFIELD_SHUTDOWN_TIMEOUT",
         "server.shutdown_timeout",

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod client;
+pub(crate) mod collector;
 #[path = "../../support/document.rs"]
 pub(crate) mod document;
 pub(crate) mod nested;
