@@ -7,6 +7,8 @@ pub(crate) struct Counts {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
+    /// nextest speaks: it repeats what a failed test printed, with a summary of that one test.
+    pub(super) nextest: bool,
 }
 
 impl Counts {
@@ -20,10 +22,13 @@ impl Counts {
     /// Adds the numbers of a summary line; any other line counts nothing.
     pub(crate) fn read(&mut self, line: &str) {
         let text = line.trim();
+        self.nextest |= text.starts_with("Nextest run ID ");
         let summary = if let Some((_, rest)) = text.split_once("tests run:") {
             text.starts_with("Summary").then_some(rest)
         } else if let Some((_, rest)) = text.split_once("test run:") {
             text.starts_with("Summary").then_some(rest)
+        } else if self.nextest {
+            None
         } else if let Some(rest) = text.strip_prefix("test result:") {
             rest.split_once(". ").map(|(_, rest)| rest)
         } else if let Some(rest) = text.strip_prefix("Tests  ") {
@@ -122,6 +127,27 @@ mod tests {
             (3, 2, 0)
         );
         assert_eq!(of("12 passed in 61.20s (0:01:01)"), (12, 0, 0));
+    }
+
+    #[test]
+    fn what_a_failed_test_printed_is_not_counted_beside_the_summary() {
+        let output = "
+ Nextest run ID b4af9b36 with nextest profile: default
+    Starting 9 tests across 1 binary (245 tests skipped)
+        FAIL [   3.902s] (5/9) muster-server::api traces::one
+  stdout ───
+
+    running 1 test
+    test traces::one ... FAILED
+
+    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 253 filtered out
+
+────────────
+     Summary [   9.312s] 9 tests run: 8 passed, 1 failed, 245 skipped
+        FAIL [   3.902s] (5/9) muster-server::api traces::one";
+        let mut counts = Counts::default();
+        output.lines().for_each(|line| counts.read(line));
+        assert_eq!((counts.passed, counts.failed, counts.skipped), (8, 1, 245));
     }
 
     #[test]
