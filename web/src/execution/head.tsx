@@ -3,6 +3,7 @@
 import type { ReactNode } from "react";
 import { plain } from "@/look/plain";
 import { ActButton } from "@/parts/act";
+import { ActGroup } from "@/parts/act-group";
 import { Plain } from "@/parts/plain";
 import { StateMark } from "@/parts/state-mark";
 import { Age, Id, Took } from "@/parts/values";
@@ -35,7 +36,7 @@ export function PanelHead({ execution, acts, close, alone }: { execution: Execut
       </p>
       {acts.length > 0 && (
         <div className="flex flex-wrap items-center gap-2" role="group" aria-label="Acts">
-          {acts.map((act) => <ActButton key={act.name} act={act} />)}
+          <ActGroup>{acts.map((act) => <ActButton key={act.name} act={act} />)}</ActGroup>
         </div>
       )}
     </header>

@@ -4,6 +4,7 @@ import { useRef, useState } from "react";
 import { queries } from "@/api/queries";
 import { navigate } from "@/router";
 import { type Act, ActButton } from "@/parts/act";
+import { ActGroup } from "@/parts/act-group";
 import { type NodeVerb, actOnNode, deleteNode, pinNode, wouldDelete, wouldOnNode } from "./calls";
 import { NodeWould } from "./consequence";
 import type { NodeWhole } from "./shapes";
@@ -59,19 +60,21 @@ export function MoreNodeActs({ node }: { node: NodeWhole }) {
   });
   return (
     <div role="group" aria-label="More acts" className="flex flex-wrap items-center gap-2 sm:justify-end">
-      <Pin node={node} />
-      <ActButton act={wide("Mark lost", "lost", "lost: its workers are, too", node.state === "online" ? "it is online" : node.state === "lost" ? "it is lost" : gone)} />
-      <ActButton act={wide("Retire", "retire", "retired: it may not connect any more", gone)} />
-      <ActButton act={{
-        verb: "Delete", kind: "wide", scope: "operate", danger: true, confirm: name, command: `muster nodes delete ${name}`,
-        consequence: async () => <NodeWould would={await wouldDelete(id)} />,
-        run: async (key) => {
-          await deleteNode(id, key);
-          refresh();
-          navigate("/fleet", { replace: true });
-          return "deleted, with its history";
-        },
-      }} />
+      <ActGroup>
+        <Pin node={node} />
+        <ActButton act={wide("Mark lost", "lost", "lost: its workers are, too", node.state === "online" ? "it is online" : node.state === "lost" ? "it is lost" : gone)} />
+        <ActButton act={wide("Retire", "retire", "retired: it may not connect any more", gone)} />
+        <ActButton act={{
+          verb: "Delete", kind: "wide", scope: "operate", danger: true, confirm: name, command: `muster nodes delete ${name}`,
+          consequence: async () => <NodeWould would={await wouldDelete(id)} />,
+          run: async (key) => {
+            await deleteNode(id, key);
+            refresh();
+            navigate("/fleet", { replace: true });
+            return "deleted, with its history";
+          },
+        }} />
+      </ActGroup>
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { Link, useQuery } from "@/router";
 import { Plain } from "@/parts/plain";
 import { AsOf, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
-import { Age, Id } from "@/parts/values";
+import { Age, Id, Lasting } from "@/parts/values";
 import { WhyPanel } from "@/parts/why";
 import { PageHead, useTitle } from "@/shell/crumbs";
 import { useKeys } from "@/shell/keys";
@@ -76,7 +76,7 @@ function Verdict({ node, why, open }: { node: NodeWhole; why(): void; open: bool
     <div className="flex flex-col gap-2">
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-base">
         <StateMark state={drawnAs(node)} evidence={node.evidence} />
-        <span className="text-text-2">since <Age at={node.state_at} plain /></span>
+        <span className="text-text-2"><Lasting at={node.state_at} /></span>
         <span><Plain text={node.evidence} /></span>
         <button type="button" className="text-accent underline underline-offset-2" aria-expanded={open} onClick={why}>why</button>
       </p>

@@ -6,21 +6,28 @@ import { span } from "@/look/format";
 import { Time, msOf } from "@/parts/values";
 import type { StateBucket } from "./shapes";
 
-/** How much of the time each state had, longest first; what is not known is said as that. */
-export function sharesOf(buckets: StateBucket[]): [state: string, ms: number][] {
+/** In how many spans each state was the worst, most first; what is not known is said as that. */
+export function sharesOf(buckets: StateBucket[]): [state: string, spans: number][] {
   const sums = new Map<string, number>();
   for (const bucket of buckets) {
     const word = bucket.state ?? (bucket.plane_down ? "plane down" : "not known");
-    const length = (msOf(bucket.to) ?? 0) - (msOf(bucket.from) ?? 0);
-    sums.set(word, (sums.get(word) ?? 0) + length);
+    sums.set(word, (sums.get(word) ?? 0) + 1);
   }
   return [...sums].sort((a, b) => b[1] - a[1]);
 }
 
 const HEIGHT: Record<string, number> = { text: 10, neutral: 10, wait: 14, fail: 18 };
 
+/** `the worst of each 15 m: online in 90, down in 1, plane down in 5 of 96`: a span is not a time that it lasted. */
+export function sharesSaid(buckets: StateBucket[]): string {
+  const [first] = buckets;
+  if (!first) return "";
+  const each = (msOf(first.to) ?? 0) - (msOf(first.from) ?? 0);
+  return `the worst of each ${span(each)}: ${sharesOf(buckets).map(([word, spans]) => `${word.replaceAll("_", " ")} in ${spans}`).join(", ")} of ${buckets.length}`;
+}
+
 export function Strip({ buckets, label }: { buckets: StateBucket[]; label: string }) {
-  const said = useMemo(() => sharesOf(buckets).map(([word, ms]) => `${word} ${span(ms)}`).join(", "), [buckets]);
+  const said = useMemo(() => sharesSaid(buckets), [buckets]);
   const first = buckets[0];
   if (!first) return null;
   return (

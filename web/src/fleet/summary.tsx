@@ -1,10 +1,10 @@
 // The head of the fleet in numbers: nodes by state, the share of places that can be reached, what
 // raises an alarm. Every number is the plane's; what it does not know is a question with its age.
 import { Link } from "@/router";
-import { count, percent } from "@/look/format";
+import { count } from "@/look/format";
 import { ActButton } from "@/parts/act";
 import { StateMark } from "@/parts/state-mark";
-import { Age, Unknown } from "@/parts/values";
+import { Age, Lasting, Unknown } from "@/parts/values";
 import { endDoubt } from "./calls";
 import { statesOf } from "./map";
 import type { Fleet } from "./shapes";
@@ -28,6 +28,9 @@ export function Summary({ fleet, chosen }: { fleet: Fleet; chosen: string }) {
   );
 }
 
+/** Cut as the plane's own sentences are, so that both say the same. */
+const sharePercent = (part: number, of: number): string => (part > 0 && part * 100 < of ? "<1" : String(Math.floor((part / of) * 100)));
+
 function Share({ fleet }: { fleet: Fleet }) {
   const { reachable, unknown, used } = fleet.capacity;
   if (reachable === null) {
@@ -41,12 +44,13 @@ function Share({ fleet }: { fleet: Fleet }) {
   const all = unknown === null ? null : reachable + unknown;
   return (
     <span className="text-text-2">
-      {all === null ? <><b className="text-text">{count(reachable)}</b> slots reachable</>
+      {reachable === 0 && unknown !== 0 ? <b className="text-text">no slot can be reached</b>
+        : all === null ? <><b className="text-text">{count(reachable)}</b> slots reachable</>
         : unknown === 0 ? <>all <b className="text-text">{count(reachable)}</b> slots reachable</>
-        : <><b className="text-text">{percent(reachable, all)}</b> of the slots reachable</>}
-      {used === null ? <>, used <Unknown reason={fleet.capacity.used_reason ?? undefined} last={fleet.capacity.used_last && count(fleet.capacity.used_last.value)} /></> : <>, {count(used)} used</>}
+        : <><b className="text-text">{count(reachable)} of {count(all)}, {sharePercent(reachable, all)} %</b> of the slots reachable</>}
+      {reachable === 0 ? null : used === null ? <>, used <Unknown reason={fleet.capacity.used_reason ?? undefined} last={fleet.capacity.used_last && count(fleet.capacity.used_last.value)} /></> : <>, {count(used)} used</>}
       {unknown !== null && unknown > 0 && (
-        <span className="text-wait">, {count(unknown)} ?{fleet.capacity.unknown_since && <> for <Age at={fleet.capacity.unknown_since} plain /></>}</span>
+        <span className="text-wait">, {count(unknown)} {unknown === 1 ? "slot" : "slots"} not known <Lasting at={fleet.capacity.unknown_since} /></span>
       )}
     </span>
   );
@@ -57,8 +61,8 @@ export function Doubt({ fleet, refresh }: { fleet: Fleet; refresh(): void }) {
   if (!fleet.doubt) return null;
   return (
     <div role="alert" className="flex flex-wrap items-center gap-x-4 gap-y-2 border-l-2 border-wait bg-tint-wait p-3">
-      <span className="min-w-0 flex-1">
-        <b>The plane doubts itself.</b> {fleet.doubt.evidence}. Verdicts are shown, nothing acts on them, since <Age at={fleet.doubt.since} plain />.
+      <span className="min-w-0 flex-1 basis-72">
+        <b>The plane doubts itself.</b> {fleet.doubt.evidence}. Verdicts are shown, nothing acts on them, since <Age at={fleet.doubt.since} />.
       </span>
       <ActButton act={{
         verb: "End the doubt", kind: "ask", scope: "operate", command: "curl -X POST …/api/v1/fleet/doubt/end",

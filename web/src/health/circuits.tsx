@@ -4,7 +4,7 @@ import { count } from "@/look/format";
 import { Plain } from "@/parts/plain";
 import { ErrorPanel } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
-import { Age } from "@/parts/values";
+import { Age, Lasting } from "@/parts/values";
 
 /** A closed circuit lets through, an open one refuses: the words alone would mislead. */
 const DRAWN: Record<string, string> = { closed: "online", open: "down", half_open: "degraded" };
@@ -27,7 +27,7 @@ export function Circuits() {
             <li key={circuit.endpoint} className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-border py-1">
               <b className="font-semibold">{circuit.endpoint}</b>
               <StateMark state={DRAWN[circuit.state] ?? circuit.state} evidence={`circuit ${circuit.state.replace("_", " ")}`} />
-              <span className="text-text-2">circuit {circuit.state.replace("_", " ")}{circuit.opened_at && <> since <Age at={circuit.opened_at} plain /></>}</span>
+              <span className="text-text-2">circuit {circuit.state.replace("_", " ")}{circuit.opened_at && <> <Lasting at={circuit.opened_at} /></>}</span>
               {circuit.failures > 0 && <span className="text-wait">{count(circuit.failures)} bad checks in a row</span>}
               {circuit.error && <span className="min-w-0 text-text-2"><Plain text={circuit.error} /></span>}
               <span className="text-text-3">checked <Age at={circuit.checked_at} reason="not checked yet" />{circuit.next_check_at && <>, again <Age at={circuit.next_check_at} due /></>}</span>

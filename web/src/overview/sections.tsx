@@ -7,9 +7,11 @@ import { count, duration, rfc3339, span } from "@/look/format";
 import { colourOf, lookOf } from "@/look/words";
 import { Bars, Sparkline } from "@/parts/charts";
 import { Plain } from "@/parts/plain";
+import { Said } from "@/parts/said";
 import { Glyph, StateMark } from "@/parts/state-mark";
-import { Age, Num, Unknown, msOf } from "@/parts/values";
+import { Age, Lasting, Num, Unknown, msOf } from "@/parts/values";
 import { Link, below } from "@/router";
+import { seriousFirst } from "@/shell/needs";
 import { listLink } from "@/runs/list/address";
 import { Decide } from "./decide";
 
@@ -29,7 +31,8 @@ const SHOWN = 8;
 
 export function Needs({ overview }: { overview: Overview }) {
   const [all, setAll] = useState(false);
-  const { needs, needs_total: total } = overview;
+  const { needs_total: total } = overview;
+  const needs = seriousFirst(overview.needs);
   const shown = all ? needs : needs.slice(0, SHOWN);
   return (
     <Section title="Needs you" total={total}>
@@ -50,7 +53,7 @@ function NeedLine({ need }: { need: Need }) {
   return (
     <li className="need">
       <StateMark state={need.state} compact evidence={need.text} />
-      <Link to={below(need.path)} className="need-text"><Plain text={need.text} /></Link>
+      <Link to={below(need.path)} className="need-text"><Said text={need.text} /></Link>
       <span className="need-when">
         {need.since && <Age at={need.since} />}
         {left !== null && <>{need.since && ", "}<Left until={left} /></>}
@@ -156,9 +159,11 @@ export function There({ overview: { agents, nodes, slots, workers } }: { overvie
         <States name="Nodes" to="/fleet" counts={nodes} none="none is enrolled" />
         {nodes.total > 0 && (
           <span className="flex flex-wrap items-center gap-x-3">
-            <span><span className="text-text-2">slots free</span> <Num value={slots.free} reason={slots.free_unknown} /> <span className="text-text-2">of</span> <Num value={slots.reachable} reason={slots.reachable_unknown} /></span>
+            {slots.reachable === 0
+              ? <span className="text-text-2">no slot can be reached</span>
+              : <span><span className="text-text-2">slots free</span> <Num value={slots.free} reason={slots.free_unknown} /> <span className="text-text-2">of</span> <Num value={slots.reachable} reason={slots.reachable_unknown} /></span>}
             {(slots.unknown === null || slots.unknown > 0) && (
-              <span className="hatched px-1"><span className="bg-canvas px-1"><Num value={slots.unknown} reason={slots.unknown_unknown} /> ?{slots.unknown_since && <> for <Age at={slots.unknown_since} plain /></>}</span></span>
+              <span className="hatched px-1"><span className="bg-canvas px-1">{slots.unknown === null ? <>unknown slots <Num value={null} reason={slots.unknown_unknown} /></> : `${count(slots.unknown)} ${slots.unknown === 1 ? "slot" : "slots"} not known`} <Lasting at={slots.unknown_since} /></span></span>
             )}
             <Link to="/fleet"><span className="text-text-2">workers</span> {count(running)}{(workers.unknown ?? 0) > 0 && <span className="text-text-2"> and {count(workers.unknown)} unknown</span>}</Link>
           </span>

@@ -1,12 +1,13 @@
 // Acts: a button that tells the consequence before and the receipt after, in its own place.
 // Three kinds: `undo` acts at once and can be undone, `ask` shows the consequence at the button,
 // `wide` opens a dialog and wants the name typed. The plane says the consequence, never the page.
-import { type ReactNode, useEffect, useId, useReducer, useRef, useState } from "react";
+import { type ReactNode, useContext, useEffect, useId, useReducer, useRef, useState } from "react";
 import { Problem } from "@/api/problem";
 import { useMissing } from "@/api/session";
 import { useLiveState } from "@/live/stream";
-import { Link, currentPath } from "@/router";
+import { Link } from "@/router";
 import { useKeys } from "@/shell/keys";
+import { Group, Needs, toLogin } from "./act-group";
 import { type ActState, Partly, confirms, next } from "./act-state";
 import { KeyHint } from "./key-hint";
 import { Dialog, Popover } from "./layer";
@@ -146,6 +147,8 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
   const { state, open, go, keep, undo } = useAct(act);
   const barred = useBarred(act);
   const missing = useMissing(act.scope);
+  const group = useContext(Group);
+  useEffect(() => (missing === undefined || !act.scope ? undefined : group?.lack(act.scope, missing)), [group, act.scope, missing]);
   const button = useRef<HTMLButtonElement>(null);
   const [width, setWidth] = useState<number>();
   const begin = () => {
@@ -187,7 +190,7 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
           {act.hint && !compact && <KeyHint k={act.hint} />}
         </button>
       )}
-      {missing !== undefined && !compact && !settled && <Link className="ml-2 text-xs text-accent hover:underline" to={toLogin()} title={missing}>needs {act.scope}</Link>}
+      {missing !== undefined && group === null && !compact && !settled && <Needs scope={act.scope} missing={missing} />}
       {state.is === "failed" && act.kind === "undo" && (
         <span role="alert" className="ml-2 inline-flex items-center gap-2 text-fail"><Refused problem={state.problem} />
           {state.problem.offline && <button type="button" className="text-accent hover:underline" onClick={go}>Retry</button>}
@@ -207,9 +210,6 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
     </span>
   );
 }
-
-/** The sign-in page, and back. */
-const toLogin = () => `/login?next=${encodeURIComponent(currentPath() + location.search)}`;
 
 /** Why the plane refused, and where to get the key that it wants. */
 function Refused({ problem }: { problem: Problem }) {

@@ -69,7 +69,7 @@ export function StateMark({ state, kind, compact, evidence, doubtful }: Props) {
     >
       <Glyph shape={shape} label={compact ? title : undefined} />
       {(doubtful || !known) && <span aria-hidden>?</span>}
-      {!compact && <span>{shown}</span>}
+      {!compact && <span className="self-baseline">{shown}</span>}
     </span>
   );
 }

@@ -38,6 +38,14 @@ export function Age({ at, plain, due, reason }: { at: At; plain?: boolean; due?:
   );
 }
 
+/** How long it has been so, in a sentence: `for 12 s`, `since just now`. */
+export function Lasting({ at }: { at: At }) {
+  const ms = msOf(at);
+  const now = useAgeOf(ms);
+  if (ms === null) return null;
+  return <time dateTime={rfc3339(ms)} title={rfc3339(ms)} className="whitespace-nowrap">{now - ms < 1000 ? "since just now" : `for ${span(now - ms)}`}</time>;
+}
+
 /** How long something took, or has been taking since `from` when it has no end. */
 export function Took({ ms, from, to }: { ms?: number | null; from?: At; to?: At }) {
   const start = msOf(from);

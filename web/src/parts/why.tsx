@@ -10,9 +10,12 @@ import type { Why, WhyChange, WhyFact, WhyNext } from "@/execution/shapes";
 import { planeNow, useSecond } from "@/live/clock";
 import { type LiveFrame, useLive } from "@/live/stream";
 import { plain } from "@/look/plain";
+import { docWords } from "@/look/said";
 import { Link } from "@/router";
 import { type Act, ActButton } from "./act";
+import { ActGroup } from "./act-group";
 import { Plain } from "./plain";
+import { Said } from "./said";
 import { AsOf, CommandLine, ErrorPanel, Skeleton } from "./says";
 import { StateMark } from "./state-mark";
 import { Age, Unknown, msOf } from "./values";
@@ -91,7 +94,7 @@ export function WhyPanel({ id, kind, actOf, openEvent }: WhyProps) {
     <section aria-label={`Why ${plain(why.name || id)}`} className="flex flex-col gap-4 p-3">
       <p className="flex flex-wrap items-baseline gap-x-2 text-base">
         <StateMark state={why.state} />
-        <strong className="min-w-0 break-words"><Plain text={why.verdict} /></strong>
+        <strong className="min-w-0 break-words"><Said text={why.verdict} links /></strong>
         {error && <AsOf at={dataUpdatedAt} />}
       </p>
       <Part name="Evidence">
@@ -99,8 +102,7 @@ export function WhyPanel({ id, kind, actOf, openEvent }: WhyProps) {
       </Part>
       {why.rule.text && <Part name="Rule">
         <p>
-          <Plain text={why.rule.text} />{" "}
-          {why.rule.doc && <code className="whitespace-nowrap text-text-3" title="in the project's documents">{plain(why.rule.doc)}</code>}
+          <Said text={why.rule.text} links /> <Doc doc={why.rule.doc} />
         </p>
       </Part>}
       {why.next.length > 0 && (
@@ -112,16 +114,18 @@ export function WhyPanel({ id, kind, actOf, openEvent }: WhyProps) {
       )}
       {why.changes.length > 0 && (
         <Part name="Would change it">
-          <ul className="flex flex-col gap-2">
-            {why.changes.map((change, index) => <ChangeLine key={index} change={change} actOf={actOf} />)}
-          </ul>
+          <ActGroup>
+            <ul className="flex flex-col gap-2">
+              {why.changes.map((change, index) => <ChangeLine key={index} change={change} actOf={actOf} />)}
+            </ul>
+          </ActGroup>
         </Part>
       )}
       {why.ruled_out.length > 0 && (
         <details>
           <summary className="cursor-pointer text-text-2">Ruled out · {why.ruled_out.length}</summary>
           <ul className="mt-1 flex flex-col gap-1 pl-4 text-text-2">
-            {why.ruled_out.map((not, index) => <li key={index}><Plain text={not.text} /></li>)}
+            {why.ruled_out.map((not, index) => <li key={index}><Said text={not.text} links /></li>)}
           </ul>
         </details>
       )}
@@ -136,6 +140,13 @@ function Part({ name, children }: { name: string; children: React.ReactNode }) {
       {children}
     </section>
   );
+}
+
+/** Where the rule is written: a link to what can be opened from here, else where to look it up. */
+function Doc({ doc }: { doc: string }) {
+  if (!doc) return null;
+  if (/^https?:\/\//i.test(doc)) return <a className="text-accent underline" href={doc} target="_blank" rel="noopener noreferrer">read more</a>;
+  return <span className="text-text-3" title={plain(doc)}>({docWords(plain(doc))})</span>;
 }
 
 /** What was seen, oldest first: how long ago, by whom, what. What nobody knows is a row too. */
@@ -155,7 +166,7 @@ export function EvidenceTable({ facts, openEvent }: { facts: readonly WhyFact[];
             <td className="w-px max-w-32 truncate py-0.5 pr-3 text-text-2" title={plain(fact.by)}><Plain text={fact.by} /></td>
             <td className="py-0.5 break-words">
               {fact.inferred && <span className="text-wait" title="inferred, not seen">≈ </span>}
-              <Plain text={fact.text} />
+              <Said text={fact.text} links />
               {fact.value !== undefined && <code className="ml-1 break-all text-text-2"><Plain text={fact.value} /></code>}
               {fact.unknown !== undefined && <span className="text-text-3">: not known, <Plain text={fact.unknown} /></span>}
               {fact.seq !== undefined && openEvent && (
@@ -180,7 +191,7 @@ function NextLine({ next }: { next: WhyNext }) {
       <span className={`w-24 shrink-0 ${late ? "text-wait" : "text-text-2"}`}>
         {at === null ? "when it comes" : <Age at={next.at} due />}
       </span>
-      <span className="min-w-0 break-words"><Plain text={next.text} /></span>
+      <span className="min-w-0 break-words"><Said text={next.text} links /></span>
     </li>
   );
 }
@@ -191,7 +202,7 @@ function ChangeLine({ change, actOf }: { change: WhyChange; actOf?: WhyProps["ac
   const other = change.act === "why" ? /^muster why (\S+)$/.exec(change.command)?.[1] : undefined;
   return (
     <li className="flex flex-wrap items-center gap-2">
-      <span className="min-w-0 break-words"><Plain text={change.text} /></span>
+      <span className="min-w-0 break-words"><Said text={change.text} links /></span>
       {act && <ActButton act={act} />}
       {other?.startsWith("exec_") && <Link className="text-accent underline" to={`/executions/${encodeURIComponent(other)}?tab=why`}>why</Link>}
       {outside

@@ -18,6 +18,9 @@ export function since(ms: number): string {
   return duration(ms).replace(" 00 s", "");
 }
 
+/** What stands over a broken part: how long it is, where there is room to read it. */
+const brokenText = (long: string, width: number) => (width >= (long.length + 4) * 6.6 ? `⌇ ${long} ⌇` : width >= long.length * 6.6 ? long : "⌇");
+
 export function AxisHead({ axis, view, width, setWidth, zoomTo, openIdle, now }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [brush, setBrush] = useState<{ from: number; to: number } | null>(null);
@@ -32,7 +35,7 @@ export function AxisHead({ axis, view, width, setWidth, zoomTo, openIdle, now }:
   }, [setWidth]);
 
   const x = (place: number) => ((place - view.a) / (view.b - view.a)) * width;
-  const ticks = ticksOf(axis, view, Math.max(2, Math.floor(width / 110)));
+  const ticks = ticksOf(axis, view, Math.max(3, Math.floor(width / 110)));
   const at = (event: React.PointerEvent) => Math.min(width, Math.max(0, event.clientX - (box.current?.getBoundingClientRect().left ?? 0)));
   let last = -100;
   return (
@@ -61,7 +64,7 @@ export function AxisHead({ axis, view, width, setWidth, zoomTo, openIdle, now }:
           title={`the axis is broken: ${duration(piece.to - piece.from)} in which nothing was at work; click to see it in full`}
           aria-label={`Idle for ${duration(piece.to - piece.from)}: show in full`} onClick={() => openIdle(piece.from - axis.from)}
         >
-          <span>⌇{x(piece.b) - x(piece.a) > 60 && ` ${duration(piece.to - piece.from)} `}{x(piece.b) - x(piece.a) > 60 && "⌇"}</span>
+          <span className="whitespace-nowrap">{brokenText(duration(piece.to - piece.from), x(piece.b) - x(piece.a))}</span>
         </button>
       ))}
       {now !== null && x(placeOf(axis, now)) > 0 && x(placeOf(axis, now)) < width - 24 && <span className="axis-now" style={{ left: x(placeOf(axis, now)) }}>now</span>}

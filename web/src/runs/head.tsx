@@ -4,20 +4,24 @@ import { count, duration } from "@/look/format";
 import { plain } from "@/look/plain";
 import { missing, money } from "@/usage/sums";
 import { colourOf, lookOf } from "@/look/words";
+import { SplitBar } from "@/parts/charts";
+import { Said } from "@/parts/said";
 import { Glyph, StateMark } from "@/parts/state-mark";
 import { Age, Id, Took } from "@/parts/values";
 import { Link, path, setQuery } from "@/router";
 import { PageHead } from "@/shell/crumbs";
 import type { RunShown } from "./columns";
+import { partsOf } from "./list/line";
 
 const ORDER = ["failed", "timeout", "waiting", "paused", "running", "queued", "cancelled", "succeeded"];
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
 
-export function Crumbs({ run, shown, acts }: { run: string; shown: RunShown | undefined; acts: React.ReactNode }) {
+export function Crumbs({ run, shown, acts, phone }: { run: string; shown: RunShown | undefined; acts: React.ReactNode; phone?: boolean }) {
   const lineage = shown?.lineage;
   return (
     <PageHead
       acts={acts}
+      beside={phone}
       crumbs={
         <>
           <Link to="/runs" className="text-text-2">Runs</Link>
@@ -42,28 +46,40 @@ export function Crumbs({ run, shown, acts }: { run: string; shown: RunShown | un
   );
 }
 
+/** A bar of the states of its steps: the share of each, for a quick look. */
+function Share({ counts }: { counts: ReadonlyMap<string, number> }) {
+  const parts = partsOf(Object.fromEntries(counts));
+  return (
+    <SplitBar width={72} label={parts.map((part) => `${count(part.count)} ${part.state}`).join(", ")} parts={parts.map(({ state, count: many }) => {
+      const { colour } = lookOf(state);
+      return { state, count: many, colour: colourOf(colour), pattern: state === "queued" ? "outline" as const : state === "succeeded" ? "thin" as const : "solid" as const };
+    })} />
+  );
+}
+
 /** `state` and `counts` come from the rows below where those are complete, so that both say the same. */
-export function Summary({ shown, state, counts }: { shown: RunShown; state: string; counts: ReadonlyMap<string, number> }) {
+export function Summary({ shown, state, counts, phone }: { shown: RunShown; state: string; counts: ReadonlyMap<string, number>; phone?: boolean }) {
   const open = !ENDED.has(state);
   const sums = shown.took;
   const times: [string, number | undefined][] = [["queued", sums?.queued_ms], ["running", sums?.running_ms], ["waiting", sums?.waiting_ms], ["paused", sums?.paused_ms]];
   const spent = times.filter(([, ms]) => ms !== undefined && ms > 0);
   return (
     <div className="flex flex-wrap items-center gap-x-5 gap-y-1">
-      <span className="inline-flex min-w-0 items-center gap-2">
-        <StateMark state={state} evidence={shown.why} />
-        {shown.why && <span className="min-w-0">{plain(shown.why)}</span>}
+      <span className={phone ? "w-full min-w-0" : "inline-flex min-w-0 items-center gap-2"}>
+        <StateMark state={state} evidence={shown.why} />{phone && " "}
+        {shown.why && <span className="min-w-0 break-words"><Said text={shown.why} links /></span>}
         {(shown.open_detached ?? 0) > 0 && <span>{count(shown.open_detached)} detached {shown.open_detached === 1 ? "member" : "members"} open</span>}
       </span>
+      {phone && <Counts counts={counts} phone />}
       <span className="text-text-2" title={open ? "since it was accepted" : "from its acceptance to the end of its last member"}>
         {open ? <Took from={shown.started_at ?? shown.root?.created_at} /> : <Took ms={shown.took_ms} from={shown.started_at ?? shown.root?.created_at} to={shown.ended_at ?? shown.root?.completed_at} />}
         {open && " so far"}
-        <span className="text-text-3">, started <Age at={shown.started_at ?? shown.root?.created_at} /></span>
+        <span className="text-text-3 max-sm:hidden">, started <Age at={shown.started_at ?? shown.root?.created_at} /></span>
       </span>
-      <Counts counts={counts} />
+      {!phone && <Counts counts={counts} />}
       {shown.usage && <Usage usage={shown.usage} />}
       {spent.length > 0 && (
-        <span className="text-text-2" title="sums over all steps, so they may be more than the run took">
+        <span className="text-text-2 max-sm:hidden" title="sums over all steps, so they may be more than the run took">
           {spent.map(([word, ms], at) => <span key={word}>{at > 0 && " · "}{word} {duration(ms)}</span>)}
           {sums?.partial && " (the last steps are left out)"}
         </span>
@@ -82,11 +98,12 @@ function Usage({ usage }: { usage: NonNullable<RunShown["usage"]> }) {
   return <span className="text-text-2" title={missing(usage) ?? "reported by all of its executions"} data-usage>{said.join(" · ")}{missing(usage) && " ≥"}</span>;
 }
 
-function Counts({ counts }: { counts: ReadonlyMap<string, number> }) {
+function Counts({ counts, phone }: { counts: ReadonlyMap<string, number>; phone?: boolean }) {
   const total = [...counts.values()].reduce((sum, many) => sum + many, 0);
   const states = [...counts].sort(([a], [b]) => (ORDER.indexOf(a) + 1 || 99) - (ORDER.indexOf(b) + 1 || 99));
   return (
-    <span className="inline-flex flex-wrap items-center gap-3">
+    <span className={`inline-flex flex-wrap items-center ${phone ? "gap-2" : "gap-3"}`}>
+      {phone && <Share counts={counts} />}
       <button type="button" className="hover:underline" onClick={() => setQuery({ only: null, slower: null })}>{count(total)} {total === 1 ? "step" : "steps"}</button>
       {states.map(([state, many]) => {
         const { shape, colour } = lookOf(state);

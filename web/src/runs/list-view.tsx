@@ -3,6 +3,7 @@
 import { memo, useMemo } from "react";
 import { useDisplay } from "@/look/display";
 import { duration, rfc3339, time } from "@/look/format";
+import { saidShort } from "@/look/said";
 import { planeNow, useSecond } from "@/live/clock";
 import { StateMark } from "@/parts/state-mark";
 import { Unknown } from "@/parts/values";
@@ -56,9 +57,9 @@ const StepCells = memo(function StepCells({ step, phone, from }: { step: Step; p
   return (
     <>
       <div role="gridcell" className="wide-only step-cell flex items-center"><StateMark state={lookWord(step)} doubtful={has(step, "stoppedKnowing")} /></div>
-      <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why ?? ""}</div>
+      <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why === null ? "" : saidShort(why, clock, planeNow())}</div>
       <div role="gridcell" className="step-cell text-right">{has(step, "replayed") ? <Unknown reason="reused: it took no time of its own" /> : isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>
-      <div role="gridcell" className="wide-only step-cell text-right" title={`${time(step.created, clock, planeNow())} · ${rfc3339(step.created)}`}>+{duration(step.created - from)}</div>
+      <div role="gridcell" className="wide-only step-cell text-right" title={`${time(step.created, clock, planeNow())} · ${rfc3339(step.created)}`}>{step.created > from ? `+${duration(step.created - from)}` : "0"}</div>
       <div role="gridcell" className="wide-only step-cell text-right">{step.attempts === 0 ? <Unknown reason={has(step, "observed") ? "not dispatched: the agent reported it" : "not sent"} /> : step.attempts}</div>
     </>
   );

@@ -47,9 +47,9 @@ export default function RunPage({ run = "" }: { run?: string }) {
   }
   return (
     <div className="fills flex min-h-0 flex-1 flex-col">
-      <Crumbs run={run} shown={shown} acts={shown && <RunActs run={shown} phone={phone} />} />
+      <Crumbs run={run} shown={shown} acts={shown && <RunActs run={shown} phone={phone} />} phone={phone} />
       {shown && state ? (
-        <Summary shown={shown} state={state} counts={steps.complete && !steps.tooMany ? countsOf(steps.forest) : new Map(Object.entries(shown.counts))} />
+        <Summary phone={phone} shown={shown} state={state} counts={steps.complete && !steps.tooMany ? countsOf(steps.forest) : new Map(Object.entries(shown.counts))} />
       ) : head.error ? <ErrorPanel error={head.error} what="the run" retry={() => void head.refetch()} /> : <Skeleton rows={1} what="the run" />}
       {steps.error && (steps.asOf !== null ? <AsOf at={steps.asOf} /> : <ErrorPanel error={steps.error} what="its steps" retry={steps.again} />)}
       {steps.tooMany ? <Panel what="the groups"><GroupsView run={run} total={steps.total ?? 0} phone={phone} /></Panel>

@@ -60,6 +60,8 @@ export function Strip({ rows, forest, box, height, head }: Props) {
     const ratio = window.devicePixelRatio || 1;
     const paint = () => {
       const tall = Math.max(1, list.clientHeight - head);
+      // Beside the scrollbar, where there is one.
+      element.style.right = `${list.offsetWidth - list.clientWidth - list.clientLeft}px`;
       element.width = WIDTH * ratio;
       element.height = tall * ratio;
       element.style.height = `${tall}px`;
@@ -98,5 +100,5 @@ export function Strip({ rows, forest, box, height, head }: Props) {
     const share = (event.clientY - bounds.top) / bounds.height;
     list.scrollTop = share * rows.length * height - (list.clientHeight - head) / 2;
   };
-  return <canvas ref={canvas} aria-hidden className="strip" style={{ top: head + 1, right: 15 }} onPointerDown={drag} onPointerMove={drag} />;
+  return <canvas ref={canvas} aria-hidden className="strip" style={{ top: head + 1 }} onPointerDown={drag} onPointerMove={drag} />;
 }

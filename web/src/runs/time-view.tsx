@@ -1,8 +1,10 @@
 // Where time went: each row's bars on one axis. Zoom with + and −, pan with the wheel and Shift,
 // drag over the axis to see a part; z shows the selection, Z all of it.
 import { memo, useEffect, useMemo, useRef, useState } from "react";
-import { useSecond } from "@/live/clock";
+import { planeNow, useSecond } from "@/live/clock";
+import { useDisplay } from "@/look/display";
 import { duration } from "@/look/format";
+import { saidShort } from "@/look/said";
 import { setQuery } from "@/router";
 import { useKeys } from "@/shell/keys";
 import { AxisHead } from "./axis-head";
@@ -11,6 +13,7 @@ import { buckets, drawn } from "./bars";
 import type { Critical, Stretch } from "./critical";
 import { type CellsProps, EDGE, type GridModel, StepGrid } from "./grid";
 import { type Forest, type Step, has, isOpen, tookOf } from "./forest";
+import { placeLabel } from "./label";
 import { GroupBars, type Scale, StepBars, xOf } from "./marks";
 import { whyOf } from "./row-words";
 import { setStep, setZoom } from "./view-state";
@@ -138,7 +141,7 @@ function Lines({ scale, axis, now }: { scale: Scale; axis: Axis; now: number | n
         const x = xOf(scale, piece.from);
         const end = xOf(scale, piece.to);
         if (end < 0 || x > scale.width) return null;
-        return <div key={piece.from} className="time-line" style={{ left: left(Math.max(0, x)), width: Math.min(end, scale.width) - Math.max(0, x), background: "color-mix(in srgb, var(--sunken) 60%, transparent)", borderInline: "1px dashed var(--line)" }} />;
+        return <div key={piece.from} className="time-line" style={{ left: left(Math.max(0, x)), width: Math.min(end, scale.width) - Math.max(0, x), borderInline: "1px dashed var(--line)" }} />;
       })}
       {now !== null && inside(at) && <div className="time-line" style={{ left: left(at), background: "var(--run)", opacity: 0.6 }} />}
     </div>
@@ -161,29 +164,28 @@ const StepTime = memo(function StepTime({ step, scale, now, path }: { step: Step
   const why = whyOf(step);
   const took = duration(tookOf(step, now));
   const replayed = has(step, "replayed");
-  const text = replayed ? (why ?? "reused") : step.state === "succeeded" ? took : [why, took].filter(Boolean).join(", ");
+  const { clock } = useDisplay();
+  const said = why === null ? null : saidShort(why, clock, planeNow());
+  const text = replayed ? (said ?? "reused") : step.state === "succeeded" ? took : [said, took].filter(Boolean).join(", ");
   const decide = step.state === "waiting" && found.bars.some((bar) => bar.kind === "person" && bar.open);
   const start = xOf(scale, step.created);
   const end = xOf(scale, Math.max(step.created, ...found.bars.map((bar) => bar.to)));
   return (
     <>
       <StepBars step={step} drawn={found} scale={scale} path={path} />
-      <Label start={start} end={end + (has(step, "lateOutcome") ? 30 : 18)} width={scale.width} text={text}>
+      <Label start={start} end={end + (has(step, "lateOutcome") ? 30 : 18)} width={scale.width} text={text} brief={replayed ? "reused" : took}>
         {decide && <button type="button" onClick={(event) => { event.stopPropagation(); setStep(step.id, "why"); }}>Decide</button>}
       </Label>
     </>
   );
 });
 
-/** Behind the bar where there is room, else before it; left out where there is none. */
-function Label({ start, end, width, text, children }: { start: number; end: number; width: number; text: string; children?: React.ReactNode }) {
-  if (start > width || end < 0) return null;
-  const wanted = Math.min(360, text.length * 6.5 + (children ? 60 : 0));
-  const right = width - end - 4;
-  if (right >= Math.min(wanted, 160) || right > start) {
-    return right < 30 ? null : <span className="step-label" style={{ left: end, maxWidth: right }}><span className="truncate">{text}</span>{children}</span>;
-  }
-  return <span className="step-label" style={{ right: width - start + 8, maxWidth: start - 12 }}><span className="truncate">{text}</span>{children}</span>;
+/** The words of a bar, where there is room for them. */
+function Label({ start, end, width, text, brief = text, children }: { start: number; end: number; width: number; text: string; brief?: string; children?: React.ReactNode }) {
+  const place = placeLabel({ full: text, brief }, { start, end }, width, children ? 64 : 0);
+  if (!place) return null;
+  const style = place.align === "start" ? { left: place.left, maxWidth: place.width } : { right: width - place.left - place.width, maxWidth: place.width };
+  return <span className="step-label" style={style}><span className="truncate">{place.text}</span>{children}</span>;
 }
 
 const PIXELS = 4;

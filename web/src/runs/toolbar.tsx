@@ -54,19 +54,19 @@ export function Toolbar({ model, state, view, setView, total, phone, tidy, open 
       {!phone && (
         <label className="inline-flex items-center gap-1.5 text-text-2">
           fold<KeyHint k="f" />
-          <select className="field" value={fold.mode} onChange={(event) => setFold({ ...AUTO, mode: event.target.value as FoldMode })}>
+          <select className="field w-24" value={fold.mode} onChange={(event) => setFold({ ...AUTO, mode: event.target.value as FoldMode })}>
             <option value="auto">auto</option><option value="none">none</option><option value="groups">groups only</option>
           </select>
         </label>
       )}
       <label className="inline-flex items-center gap-1.5 text-text-2">
-        only
-        <select className="field" value={state.filter.only} onChange={(event) => setQuery({ only: event.target.value === "all" ? null : event.target.value })}>
+        <span className="max-sm:hidden">only</span>
+        <select className="field w-36 max-sm:w-32" aria-label="Only steps that are" value={state.filter.only} onChange={(event) => setQuery({ only: event.target.value === "all" ? null : event.target.value })}>
           {ONLY.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
           {!ONLY.some(([value]) => value === state.filter.only) && <option value={state.filter.only}>{state.filter.only}</option>}
         </select>
       </label>
-      <Slower text={state.slowerText} />
+      {(!phone || state.slowerText !== "") && <Slower text={state.slowerText} />}
       {!phone && (
         <button type="button" className="button aria-pressed:bg-selected" aria-pressed={state.path} title="the chain of steps that decided how long the run took" onClick={() => setQuery({ path: state.path ? null : "on" })}>
           path{open && state.path && " so far"}<KeyHint k="h" />

@@ -3,23 +3,27 @@
 import { useRef } from "react";
 import type { Need, Overview } from "@/api/shapes";
 import { reconnectNow, useLiveState } from "@/live/stream";
-import { Plain } from "@/parts/plain";
 import { Banner, type BannerTone } from "@/parts/banner";
+import { Said } from "@/parts/said";
 import { Age, Time } from "@/parts/values";
-import { Link, below } from "@/router";
+import { Link, below, usePath } from "@/router";
 import { bannersOf } from "./needs";
 
 const TONES: Record<string, BannerTone> = { hold: "neutral", doubt: "wait", disk: "fail" };
 const NEXT: Record<string, string> = { hold: "What is held", doubt: "The fleet", disk: "The store" };
 
+/** Pages that say it themselves, with what can be done: the banner would say the same twice. */
+const SAID_BY: Record<string, readonly string[]> = { hold: ["/"], doubt: ["/", "/fleet"], disk: ["/"] };
+
 export function Banners({ overview }: { overview: Overview | undefined }) {
+  const at = usePath();
   const { live, told } = useLiveState();
   const first = useRef<string>(undefined);
   first.current ??= told.version;
   const other = told.version !== undefined && first.current !== undefined && told.version !== first.current;
   return (
     <>
-      {bannersOf(overview).map((need) => <NeedBanner key={need.kind + need.id} need={need} />)}
+      {bannersOf(overview).filter((need) => !SAID_BY[need.kind]?.includes(at)).map((need) => <NeedBanner key={need.kind + need.id} need={need} />)}
       {live.state === "offline" && (
         <Banner tone="fail" act={<button type="button" className="button button-compact" onClick={reconnectNow}>Try now</button>}>
           The plane does not answer since <Time at={live.since} />. What you see is as it was then; acts wait.
@@ -37,7 +41,7 @@ export function Banners({ overview }: { overview: Overview | undefined }) {
 export function NeedBanner({ need }: { need: Need }) {
   return (
     <Banner tone={TONES[need.kind] ?? "wait"} shape={need.kind === "hold" ? "bars" : undefined} act={<Link to={below(need.path)} className="text-accent underline">{NEXT[need.kind] ?? "Show"}</Link>}>
-      <Plain text={need.text} /> {need.since && <span className="text-text-2"><Age at={need.since} /></span>}
+      <Said text={need.text} /> {need.since && <span className="text-text-2"><Age at={need.since} /></span>}
     </Banner>
   );
 }

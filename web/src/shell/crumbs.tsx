@@ -3,6 +3,7 @@
 import { type ReactNode, useEffect } from "react";
 import { createPortal } from "react-dom";
 import { lookOf } from "@/look/words";
+import { ActGroup } from "@/parts/act-group";
 import { currentPath } from "@/router";
 import { focusTitle, useHead } from "./head";
 import { remember } from "./recent";
@@ -22,7 +23,7 @@ export function useTitle(title: string, state?: string | null): void {
 }
 
 /** Puts breadcrumbs (one h1 with the object's name) and acts into the head of the page. */
-export function PageHead({ crumbs, acts }: { crumbs: ReactNode; acts?: ReactNode }) {
+export function PageHead({ crumbs, acts, beside }: { crumbs: ReactNode; acts?: ReactNode; /** Acts so few that they stand beside the title on a phone, too. */ beside?: boolean }) {
   const head = useHead();
   useEffect(() => {
     if (head) focusTitle();
@@ -30,8 +31,8 @@ export function PageHead({ crumbs, acts }: { crumbs: ReactNode; acts?: ReactNode
   if (!head) return null;
   return createPortal(
     <>
-      <div className={`crumbs flex min-w-0 flex-1 flex-wrap items-baseline gap-x-2 ${acts ? "max-sm:basis-full" : ""}`}>{crumbs}</div>
-      {acts && <div className="flex flex-wrap items-center gap-2">{acts}</div>}
+      <div className={`crumbs flex min-w-0 flex-1 flex-wrap items-baseline gap-x-2 ${acts && !beside ? "max-sm:basis-full" : ""}`}>{crumbs}</div>
+      {acts && <div className="flex flex-wrap items-center gap-2"><ActGroup>{acts}</ActGroup></div>}
     </>,
     head,
   );

@@ -53,7 +53,7 @@ export function LiveShown({ live, lastFrameAt, onClick, does }: { live: LiveStat
   return (
     <button type="button" className={`live inline-flex min-h-7 items-center gap-1.5 whitespace-nowrap rounded-sm px-1 hover:bg-hover ${tone}`} data-live={live.state} title={does} onClick={onClick}>
       <span aria-hidden>{sign}</span>
-      <span className="hidden sm:inline">{text}</span>
+      <span className="hidden min-w-[60px] text-left sm:inline-block">{text}</span>
       <span className="sm:hidden">{short}</span>
     </button>
   );

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Need, Overview } from "@/api/shapes";
-import { bannersOf, countOf } from "./needs";
+import { bannersOf, countOf, seriousFirst } from "./needs";
 
 const need = (kind: string): Need => ({ kind: kind as Need["kind"], id: kind, state: "x", text: "", since: null, path: "/" });
 const overview = (kinds: string[], total = kinds.length) => ({ needs: kinds.map(need), needs_total: total }) as Overview;
@@ -18,4 +18,5 @@ it("what was not listed makes a count a lower bound", () => {
 it("banners come in the order of how serious they are", () => {
   expect(bannersOf(overview(["disk", "agent", "doubt", "hold"])).map((each) => each.kind)).toEqual(["hold", "doubt", "disk"]);
   expect(bannersOf(undefined)).toEqual([]);
+  expect(seriousFirst(["node", "disk", "agent", "hold"].map(need)).map((each) => each.kind)).toEqual(["hold", "disk", "node", "agent"]);
 });

@@ -17,5 +17,11 @@ export function countOf(overview: Overview | undefined, to: string): { count: nu
 
 /** What stands above every page, most serious first. */
 const BANNERS = ["hold", "doubt", "disk"];
+/** What stands first on the overview: what would be a banner elsewhere, then the plane's own order. */
+export const seriousFirst = (needs: readonly Need[]): Need[] => {
+  const rank = (need: Need) => BANNERS.indexOf(need.kind) + 1 || 99;
+  return [...needs].sort((a, b) => rank(a) - rank(b));
+};
+
 export const bannersOf = (overview: Overview | undefined): Need[] =>
   BANNERS.flatMap((kind) => overview?.needs.filter((need) => need.kind === kind) ?? []);

@@ -1,0 +1,22 @@
+// A sentence of the plane: its ids short (whole on hover and when copied), its times in the
+// reader's clock. As safe to look at as `Plain`, which shows what is between them.
+import { Fragment } from "react";
+import { placeOfId, saidPieces } from "@/look/said";
+import { Link } from "@/router";
+import { Plain } from "./plain";
+import { Id, Time } from "./values";
+
+/** `links`: ids lead to what they name; not in rows that are links themselves. */
+export function Said({ text, links }: { text: string; links?: boolean }) {
+  const pieces = saidPieces(text);
+  if (pieces.every((piece) => piece.is === "text")) return <Plain text={text} />;
+  return (
+    <>
+      {pieces.map((piece, at) => {
+        if (piece.is === "time") return <Time key={at} at={piece.text} />;
+        if (piece.is === "text") return <Fragment key={at}><Plain text={piece.text} /></Fragment>;
+        return links ? <Link key={at} to={placeOfId(piece.kind, piece.text)} className="text-accent"><Id id={piece.text} plain /></Link> : <Id key={at} id={piece.text} plain />;
+      })}
+    </>
+  );
+}
