@@ -14,22 +14,28 @@ import httpx
 from .waiting import free_port
 
 
+# The SDK sends a callback five times, with these pauses, and then gives it up.
+SDK_WAITS = (1, 2, 4, 8, 0)
+
+
 class PlainAgent:
     """Functions: `now` (a skill, answers 200), `later` (answers 202, calls back), `mute` (takes
     the call and never says a word), and `boom` (a skill, answers 500 and lets nothing more through
     its connection, as the SDK's server does)."""
 
-    def __init__(self, plane, node_id, port=None, take=0.0):
+    def __init__(self, plane, node_id, port=None, take=0.0, waits=SDK_WAITS):
         self.plane = plane
         self.node_id = node_id
         self.port = port or free_port()
         self.take = take
+        self.waits = waits
         self.instance_id = uuid.uuid4().hex
         self.deliveries = {}
         self.under_way = 0
         self.waves = []
         self.cancels = []
         self.refused_callbacks = []
+        self.given_up = []
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._later = queue.Queue()
@@ -103,11 +109,11 @@ class PlainAgent:
                     pass
 
     def _call_back(self):
-        """As the SDK does: five tries, 1 2 4 8 s apart; a 4xx is final."""
+        """As the SDK does: again after each of `waits`; a 4xx is final."""
         while (attempt_id := self._later.get()) is not None:
             time.sleep(self.take)
             body = {"status": "succeeded", "result": {"ok": True}, "execution_id": attempt_id}
-            for wait in (1, 2, 4, 8, 0):
+            for wait in self.waits:
                 try:
                     answer = httpx.post(
                         f"{self.plane.url}/api/v1/executions/{attempt_id}/status",
@@ -124,6 +130,8 @@ class PlainAgent:
                 if answer.status_code >= 400:
                     self.refused_callbacks.append((attempt_id, answer.status_code, answer.text))
                 break
+            else:
+                self.given_up.append(attempt_id)
 
     def _handler(agent):
         class Handler(BaseHTTPRequestHandler):
