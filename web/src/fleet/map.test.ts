@@ -29,6 +29,7 @@ describe("a node's squares", () => {
   });
   it("says zero of a node that is reached and has none", () => {
     expect(roomOf(node({ workers: 0, free: 8 }))).toBe("0/8");
+    expect(roomOf(node({ workers: 10, free: 0 }))).toBe("10/8, 2 over its bound");
     expect(saidOf(partsOf(node({ workers: 0, free: null, max_workers: null })))).toBe("no workers");
   });
 });

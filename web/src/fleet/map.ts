@@ -31,7 +31,9 @@ export function roomOf(node: FleetNode): string {
     return node.workers_last ? `? last known ${node.workers_last.value}` : "? workers not known";
   }
   const bound = node.max_workers === null ? `${node.workers}, no bound` : `${node.workers}/${node.max_workers}`;
-  return node.state === "online" ? bound : `${bound} as last known`;
+  const over = node.max_workers === null ? 0 : Math.max(0, node.workers - node.max_workers);
+  const said = over > 0 ? `${bound}, ${over} over its bound` : bound;
+  return node.state === "online" ? said : `${said} as last known`;
 }
 
 const WORDS: Record<Square, string> = {

@@ -167,10 +167,7 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
   return (
     <span className="act relative inline-flex items-center" style={{ minWidth: width }}>
       {settled ? (
-        <span role="status" className={`inline-flex min-h-7 items-center gap-2 ${state.is === "done" && state.partial ? "text-wait" : "text-text-2"}`}>
-          {state.says ?? "done"}
-          {state.is === "done" && act.undo && <button type="button" className="text-accent hover:underline" onClick={undo}>Undo</button>}
-        </span>
+        <Receipt state={state} undo={act.undo && undo} />
       ) : (
         <button
           ref={button}
@@ -207,6 +204,16 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
           <Confirm act={act} state={state} go={go} keep={keep} />
         </Dialog>
       )}
+    </span>
+  );
+}
+
+/** What was done, in the button's place: all of it, a part, or taken back. */
+export function Receipt({ state, undo }: { state: Extract<ActState, { is: "done" | "undone" }>; undo?(): void }) {
+  return (
+    <span role="status" className={`inline-flex min-h-7 items-center gap-2 ${state.is === "done" && state.partial ? "text-wait" : "text-text-2"}`}>
+      {state.says ?? "done"}
+      {state.is === "done" && undo && <button type="button" className="text-accent hover:underline" onClick={undo}>Undo</button>}
     </span>
   );
 }

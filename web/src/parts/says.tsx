@@ -43,7 +43,7 @@ export function Skeleton({ rows = 6, what }: { rows?: number; what: string }) {
     <div role="status" aria-label={`loading ${what}`} className="p-2" style={{ minHeight: `calc(var(--row) * ${rows})` }}>
       {phase > 0 && Array.from({ length: rows }, (_, index) => (
         <div key={index} className="flex items-center" style={{ height: "var(--row)" }}>
-          <div className="h-3 rounded-sm bg-sunken" style={{ width: `${35 + ((index * 37) % 50)}%` }} />
+          <div className="h-3 rounded-sm bg-border opacity-60" style={{ width: `${35 + ((index * 37) % 50)}%` }} />
         </div>
       ))}
       {phase > 1 && <p className="text-xs text-text-3">still waiting for {what}</p>}

@@ -41,7 +41,7 @@ function topicOf(id: string, kind: string | undefined): string {
 }
 
 /** What a plane leaves out is nothing said, not a broken page. */
-function whole(said: Partial<Why>, kind: Why["kind"] = "execution"): Why {
+export function whole(said: Partial<Why>, kind: Why["kind"] = "execution"): Why {
   return {
     id: "", kind, as_of: "", name: "", verdict: "", ...said,
     state: said.state ?? "unknown",
@@ -90,12 +90,17 @@ export function WhyPanel({ id, kind, actOf, openEvent }: WhyProps) {
   if (!why) {
     return error ? <ErrorPanel error={error} what="why" retry={again} /> : <Skeleton rows={6} what={`why ${plain(id)}`} />;
   }
+  return <WhyShown why={why} actOf={actOf} openEvent={openEvent} staleSince={error ? dataUpdatedAt : undefined} />;
+}
+
+/** One answer, in its order. `staleSince`: a newer one could not be had since then. */
+export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "actOf" | "openEvent"> & { why: Why; staleSince?: number }) {
   return (
-    <section aria-label={`Why ${plain(why.name || id)}`} className="flex flex-col gap-4 p-3">
+    <section aria-label={`Why ${plain(why.name || why.id)}`} className="flex flex-col gap-4 p-3">
       <p className="flex flex-wrap items-baseline gap-x-2 text-base">
         <StateMark state={why.state} />
         <strong className="min-w-0 break-words"><Said text={why.verdict} links /></strong>
-        {error && <AsOf at={dataUpdatedAt} />}
+        {staleSince !== undefined && <AsOf at={staleSince} />}
       </p>
       <Part name="Evidence">
         <EvidenceTable facts={why.facts} openEvent={openEvent} />

@@ -4,6 +4,9 @@ import { useMemo, useState } from "react";
 import { setDisplay, useDisplay } from "@/look/display";
 import { KeyHint } from "@/parts/key-hint";
 import { offersNow } from "@/parts/offers";
+import { Plain } from "@/parts/plain";
+import { commandOf } from "./commands";
+import { keysNow } from "./keys";
 import { best } from "./match";
 import { type Pick, type PickGroup, Picker } from "./picker";
 import { Icon, PLACES } from "./places";
@@ -18,6 +21,16 @@ const hint = (key: string | undefined, command: string | undefined) => (
     {key && <KeyHint k={key} />}
   </>
 );
+
+/** Keys that do something on every page, and their commands; where a page has a meaning of its own for one, that. */
+const EVERYWHERE: Record<string, string | undefined> = { "/": "muster search …", l: "muster tail", y: undefined, u: undefined, "?": "muster help" };
+
+function everywhere(): Entry[] {
+  const seen = new Set<string>();
+  return keysNow().filter(({ key, does }) => key in EVERYWHERE && does !== "" && !seen.has(key) && seen.add(key)).map((each): Entry => ({
+    group: "Do", id: `key ${each.key}`, text: each.does, content: `${each.does[0]?.toUpperCase()}${each.does.slice(1)}`, hint: hint(each.key, EVERYWHERE[each.key]), run: () => each.run(new KeyboardEvent("keydown", { key: each.key })),
+  }));
+}
 
 export default function Palette({ close, only }: { close(): void; only?: "acts" }) {
   const [text, setText] = useState("");
@@ -34,11 +47,12 @@ export default function Palette({ close, only }: { close(): void; only?: "acts" 
     });
     return [
       ...acts,
-      ...recents().slice(0, 8).map((recent): Entry => ({ group: "Seen in this tab", id: `recent ${recent.path}`, text: recent.title, content: recent.title, run: goTo(recent.path) })),
+      ...recents().slice(0, 8).map((recent): Entry => ({ group: "Seen in this tab", id: `recent ${recent.path}`, text: recent.title, content: <span className="truncate"><Plain text={recent.title} /></span>, hint: hint(undefined, commandOf(recent.path)), run: goTo(recent.path) })),
+      ...everywhere(),
       ...PLACES.map((place): Entry => ({
         group: "Go to", id: `go ${place.to}`, text: `go to ${place.name}`, content: <><Icon>{place.icon}</Icon>{place.name}</>, hint: hint(`g ${place.key}`, place.command), run: goTo(place.to),
       })),
-      { group: "Go to", id: "go compare", text: "go to compare runs", content: "Compare two runs", run: goTo("/compare") },
+      { group: "Go to", id: "go compare", text: "go to compare runs", content: "Compare two runs", hint: hint(undefined, "muster compare A B"), run: goTo("/compare") },
       set("Theme: as the system", { theme: "system" }, display.theme === "system"),
       set("Theme: light", { theme: "light" }, display.theme === "light"),
       set("Theme: dark", { theme: "dark" }, display.theme === "dark"),

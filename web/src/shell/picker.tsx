@@ -18,15 +18,25 @@ type Props = {
   empty: ReactNode;
 };
 
-export function Picker({ label, placeholder, close, text, setText, groups, note, empty }: Props) {
+export function Picker(props: Props) {
+  return (
+    <Dialog close={props.close} label={props.label} className="picker">
+      <PickerBody {...props} />
+    </Dialog>
+  );
+}
+
+/** The field and the list, without the layer that they are in. */
+export function PickerBody({ label, placeholder, close, text, setText, groups, note, empty }: Props) {
   const list = useId();
   const box = useRef<HTMLDivElement>(null);
   const picks = useMemo(() => groups.flatMap((group) => group.picks), [groups]);
   const [chosen, setChosen] = useState<string>();
   const at = Math.max(0, picks.findIndex((pick) => pick.id === chosen));
   useEffect(() => {
-    box.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
-  }, [at, picks]);
+    if (chosen !== undefined) box.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+    else if (box.current) box.current.scrollTop = 0;
+  }, [at, picks, chosen]);
   const move = (to: number) => setChosen(picks[(to + picks.length) % picks.length]?.id);
   const run = (pick: Pick | undefined, newTab: boolean) => {
     if (!pick || pick.disabled) return;
@@ -35,7 +45,7 @@ export function Picker({ label, placeholder, close, text, setText, groups, note,
     setTimeout(() => pick.run({ newTab }));
   };
   return (
-    <Dialog close={close} label={label} className="picker">
+    <>
       <input
         data-first className="picker-field" role="combobox" aria-expanded aria-controls={list} aria-label={label} autoComplete="off" spellCheck={false}
         aria-activedescendant={picks.length > 0 ? `${list}-${at}` : undefined} placeholder={placeholder} value={text}
@@ -77,6 +87,6 @@ export function Picker({ label, placeholder, close, text, setText, groups, note,
         {picks.length === 0 && <div className="p-3 text-text-2">{empty}</div>}
       </div>
       {note && <p className="picker-note">{note}</p>}
-    </Dialog>
+    </>
   );
 }

@@ -5,9 +5,11 @@ import { useGet } from "@/api/queries";
 import type { FoundItem } from "@/api/shapes";
 import { StateMark } from "@/parts/state-mark";
 import { Plain } from "@/parts/plain";
+import { Said } from "@/parts/said";
 import { Age, Id } from "@/parts/values";
 import { BASE, below, navigate } from "@/router";
 import { type Pick, type PickGroup, Picker } from "./picker";
+import { commandOf } from "./commands";
 import { recents } from "./recent";
 
 const WAIT_MS = 120;
@@ -43,12 +45,12 @@ export function pickOf(kind: string, item: FoundItem): Pick {
     content: (
       <>
         {item.state !== null && <StateMark state={item.state} compact />}
-        <span className="truncate"><Plain text={item.title} /></span>
-        {item.title !== item.id && kind !== "function" && <Id id={item.id} plain />}
-        <span className="truncate text-text-2"><Plain text={item.text} /></span>
+        <span className="max-w-[60%] shrink-0 truncate"><Plain text={item.title} /></span>
+        {item.title !== item.id && kind !== "function" && <span className="lg:hidden"><Id id={item.id} plain /></span>}
+        <span className="truncate text-text-2"><Said text={item.text} /></span>
       </>
     ),
-    hint: item.at && <Age at={item.at} />,
+    hint: <>{item.at && <Age at={item.at} />}<code className="hidden max-w-72 truncate lg:inline">{commandOf(below(item.path))}</code></>,
     run: goTo(below(item.path)),
   };
 }
@@ -59,7 +61,7 @@ export default function Search({ close }: { close(): void }) {
   const asked = text.trim() !== "";
   const groups: PickGroup[] = asked
     ? (data?.groups ?? []).map((group) => ({ name: nameOf(group.kind), picks: group.items.map((item) => pickOf(group.kind, item)), more: group.more ? "and more: say more of it" : undefined }))
-    : [{ name: "Seen in this tab", picks: recents().slice(0, 8).map((recent) => ({ id: recent.path, content: recent.title, run: goTo(recent.path) })) }];
+    : [{ name: "Seen in this tab", picks: recents().slice(0, 8).map((recent) => ({ id: recent.path, content: recent.title, hint: <code className="hidden truncate sm:inline">{commandOf(recent.path)}</code>, run: goTo(recent.path) })) }];
   const understood = asked && data?.understood.filter((term) => term.key !== "text" && term.key !== "id");
   return (
     <Picker
