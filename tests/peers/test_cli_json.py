@@ -137,6 +137,8 @@ def test_what_waits_says_for_what_and_where_it_is(busy, schema):
 
 
 def test_an_error_is_one_line_of_the_error_shape_and_stdout_is_empty(busy, schema):
+    """Row: errors are the one error shape as a line on stderr, with what people are told: the
+    hint, and what was seen."""
     cli, _, _ = busy
     for words, code in [
         (["executions", "show", "exec_01KB6E7M9QX2T4V8N0R53QH8ZT"], 66),
@@ -148,8 +150,19 @@ def test_an_error_is_one_line_of_the_error_shape_and_stdout_is_empty(busy, schem
     ]:
         ran = cli(*words, "--json")
         assert ran.code == code and ran.out == "", ran
-        schema.problem.validate(json.loads(ran.err))
+        error = json.loads(ran.err)
+        schema.problem.validate(error)
         assert ran.err.count("\n") == 1, ran
+        # People are told the same; a call has another id each time.
+        if words[0] in ("executions", "queues") or words == ["call", "no.one"]:
+            told = cli(*words).err
+            assert f"hint: {error['hint']}" in told, (error, told)
+    # Several that fit are listed for programs, too.
+    several = cli("executions", "show", "exec_0", "--json")
+    assert several.code == 65, several
+    error = json.loads(several.err)
+    schema.problem.validate(error)
+    assert len(error["seen"]) >= 2 and all(id.startswith("exec_") for id in error["seen"]), error
 
 
 def test_a_watched_list_is_a_line_each_time(busy, schema):
@@ -195,7 +208,7 @@ def test_nothing_is_asked_in_a_pipe_and_a_terminal_is_told_what_it_comes_to(modu
     assert "nothing was done" in terminal.shown
     states = {one["id"]: one["state"] for one in cli("keys", "list", "--json").json()["items"]}
     assert states[key["id"]] == "active"
-    cli("keys", "revoke", key["id"]).ok()
+    cli("keys", "revoke", key["id"], "--yes").ok()
 
 
 def test_a_live_tree_stays_inside_its_terminal_and_the_result_is_alone(module_world, busy):
@@ -215,11 +228,3 @@ def test_a_live_tree_stays_inside_its_terminal_and_the_result_is_alone(module_wo
     assert left.wait() == 130
     assert "it goes on: muster why" in left.shown
     until("it runs", lambda: "other.mute" in cli("executions", "--state", "running").ok().out)
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions_know_the_commands(busy, shell):
-    cli, _, _ = busy
-    text = cli("completions", shell).ok().out
-    for word in ("overview", "queues", "compare", "--priority"):
-        assert word.lstrip("-") in text, word

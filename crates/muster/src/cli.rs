@@ -31,7 +31,7 @@ pub(crate) use dev::{Dev, ExampleAgent};
 pub(crate) use executions::{Cancel, ExecutionFilter, Pause, Restart, RunFilter, Why};
 pub(crate) use hold::{Hold, Unhold};
 pub(crate) use keys::{Keys, KeysCommand};
-pub(crate) use list::{Listing, Plain, Show};
+pub(crate) use list::{Listing, Most, Plain, Show};
 pub(crate) use node::{Node, NodeCommand, NodeDrain, NodeEnroll, NodeRun, NodeState, NodeWanted};
 pub(crate) use nodes::{Enroll, Fleet, FleetCommand, Nodes, NodesCommand, SureWish, Wish};
 pub(crate) use plane::{Audit, Compare, Config, Overview, Search, Usage};
@@ -273,7 +273,7 @@ pub(crate) enum Command {
     Openapi,
     /// Prints completions for a shell: bash, zsh, fish, elvish or powershell.
     #[command(
-        after_help = "Examples:\n  muster completions bash > ~/.local/share/bash-completion/completions/muster\n  muster completions zsh > ~/.zfunc/_muster\n  muster completions fish > ~/.config/fish/completions/muster.fish"
+        after_help = "Agents, functions, ids, machines, workers and keys come from the plane, as long as it answers at once.\n\nExamples:\n  muster completions bash > ~/.local/share/bash-completion/completions/muster\n  muster completions zsh > ~/.zfunc/_muster\n  muster completions fish > ~/.config/fish/completions/muster.fish"
     )]
     Completions {
         /// Which shell.

@@ -2,6 +2,7 @@
 //! for people. The exit code comes from the category.
 
 use muster_wire::{Category, ErrorBody};
+use serde::Serialize;
 
 use crate::out::{self, Colour, Style, clean};
 
@@ -14,6 +15,16 @@ pub(crate) struct Failure {
     pub(crate) evidence: Vec<String>,
     /// What to do.
     pub(crate) hint: Option<String>,
+}
+
+/// The same as a line for programs.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    body: &'a ErrorBody,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    seen: &'a [String],
+    hint: String,
 }
 
 /// A command's result.
@@ -45,10 +56,25 @@ impl Failure {
     /// Writes it to stderr: a line of JSON, or sentences.
     pub(crate) fn print(&self, style: &Style, json: bool) {
         if json {
-            out::talk(&serde_json::to_string(&self.body).unwrap_or_default());
+            out::talk(&self.line());
         } else {
             out::talk(self.text(style).trim_end());
         }
+    }
+
+    /// The line for programs: the error as the plane has it, what was seen, and the hint.
+    fn line(&self) -> String {
+        let line = Line {
+            body: &self.body,
+            seen: &self.evidence,
+            hint: self.hint_or_usual(),
+        };
+        serde_json::to_string(&line).unwrap_or_default()
+    }
+
+    fn hint_or_usual(&self) -> String {
+        let hint = self.hint.clone();
+        hint.unwrap_or_else(|| usual_hint(&self.body))
     }
 
     /// The sentences.
@@ -68,7 +94,7 @@ impl Failure {
         if let Some(seconds) = self.body.retry_after {
             text += &format!("  worth trying again in {seconds} s\n");
         }
-        let hint = self.hint.clone().unwrap_or_else(|| usual_hint(&self.body));
+        let hint = self.hint_or_usual();
         text += &format!("{} {}\n", style.paint(Colour::Bold, "hint:"), clean(&hint));
         text
     }
@@ -156,6 +182,24 @@ mod tests {
             "error[node_unavailable]: billing is down\n  last dial 127.0.0.1:8004 refused\nhint: see `muster why billing`\n"
         );
         assert_eq!(failure.exit_code(), 69);
+    }
+
+    #[test]
+    fn a_line_for_programs_has_the_shape_of_the_api_and_what_people_are_told() {
+        let mut body = ErrorBody::new(Category::Conflict, "it fits 2");
+        body.details = Some(serde_json::json!({"a": [1]}));
+        let failure = Failure::from(body).seen("exec_1").seen("exec_2");
+        assert_eq!(
+            failure.line(),
+            "{\"error\":\"conflict\",\"error_category\":\"conflict\",\"message\":\"it fits 2\",\
+             \"details\":{\"a\":[1]},\"seen\":[\"exec_1\",\"exec_2\"],\
+             \"hint\":\"`muster executions` shows where it is, and `muster why ID` says why\"}"
+        );
+        let bare = Failure::new(Category::NotFound, "no").hint("look").line();
+        assert!(
+            bare.ends_with("\"message\":\"no\",\"hint\":\"look\"}"),
+            "{bare}"
+        );
     }
 
     #[test]

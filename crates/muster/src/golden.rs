@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::commands::drawn;
 use crate::failure::Failure;
-use crate::out::Style;
+use crate::out::{ColourChoice, Style};
 
 fn style(width: Option<usize>, colour: bool, unicode: bool) -> Style {
     Style {
@@ -24,7 +24,17 @@ fn fixture(name: &str) -> Value {
 
 /// Draws a fixture in every way and keeps it in one file.
 fn keep(name: &str, draw: impl Fn(&Style) -> String) {
+    keep_with(name, true, draw);
+}
+
+/// A stream of lines, which go on where the terminal ends, or a table, which does not.
+fn keep_with(name: &str, bounded: bool, draw: impl Fn(&Style) -> String) {
     let mut all = String::new();
+    // Asked for by the environment, on a terminal that has colour.
+    let no_colour = Style::find(ColourChoice::Auto, true, Some(80), |name| {
+        (name == "NO_COLOR").then(|| "1".to_owned())
+    });
+    assert_eq!(draw(&no_colour), draw(&style(Some(80), false, true)));
     for (title, style) in [
         ("60 columns", style(Some(60), false, true)),
         ("80 columns", style(Some(80), false, true)),
@@ -34,7 +44,7 @@ fn keep(name: &str, draw: impl Fn(&Style) -> String) {
         ("80 columns, no UTF-8", style(Some(80), false, false)),
     ] {
         let text = draw(&style);
-        if let Some(width) = style.width {
+        if let (true, Some(width)) = (bounded, style.width) {
             for line in text.lines() {
                 let plain = without_colour(line);
                 let columns = crate::out::style::columns_of(&plain);
@@ -82,6 +92,41 @@ fn executions() {
     keep("executions", |style| {
         drawn::executions(style, fixture("executions"))
     });
+}
+
+#[test]
+fn execution() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/execution.json");
+    let text = std::fs::read_to_string(path).unwrap();
+    keep("execution", |style| drawn::execution(style, &text));
+}
+
+#[test]
+fn doctor() {
+    keep("doctor", |style| drawn::doctor(style, &fixture("doctor")));
+}
+
+#[test]
+fn tail() {
+    keep_with("tail", false, |style| drawn::tail(style, fixture("tail")));
+}
+
+#[test]
+fn logs() {
+    keep_with("logs", false, |style| drawn::logs(style, fixture("logs")));
+}
+
+/// Without columns and without colour: what others wrote in it steers no terminal.
+#[test]
+fn webhook() {
+    let text = drawn::webhook(&fixture("webhooks")["messages"][0]);
+    insta::assert_snapshot!("webhook", text);
+    let hostile = serde_json::json!({"id": "msg_1", "last_error": "\u{1b}[2Jgone\r\u{202e}"});
+    let text = drawn::webhook(&hostile);
+    assert!(
+        !text.contains('\u{1b}') && !text.contains('\u{202e}'),
+        "{text}"
+    );
 }
 
 #[test]

@@ -111,6 +111,46 @@ fn every_command_that_is_told_exists() {
     assert!(seen > 150, "only {seen} were found");
 }
 
+/// The commands of the golden files are whole: the command line takes them as they stand there.
+#[test]
+fn every_command_of_the_golden_files_is_taken() {
+    let mut all = Vec::new();
+    texts(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/snapshots"),
+        &mut all,
+    );
+    let (mut seen, mut faults) = (0, Vec::new());
+    for (file, text) in &all {
+        // Where nothing is wrapped; in files without such a part, everywhere.
+        let part = text.split_once("== a pipe\n").map_or(&**text, |(_, rest)| {
+            rest.split_once("\n== ").map_or(rest, |(part, _)| part)
+        });
+        for line in commands_of(part) {
+            // What a machine says it runs.
+            if line.starts_with("muster node 0.") {
+                continue;
+            }
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if !words
+                .get(1)
+                .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
+            {
+                continue;
+            }
+            seen += 1;
+            if let Err(error) = Cli::command().try_get_matches_from(words)
+                && error.exit_code() != 0
+                // `muster help COMMAND` stands for every command.
+                && !line.starts_with("muster help ")
+            {
+                faults.push(format!("{file}: {line}: {error}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(seen > 20, "only {seen} were found");
+}
+
 #[test]
 fn a_command_that_does_not_exist_is_found() {
     let mut root = Cli::command();

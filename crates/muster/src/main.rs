@@ -27,6 +27,7 @@ fn main() -> ExitCode {
             words: words.collect(),
         });
     }
+    commands::completions::answer();
     let cli = cli::read();
     let look = out::Look::of_this_process(cli.color);
     let json = cli.json;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Plain;
+use super::{Most, Plain};
 
 #[derive(Debug, Args)]
 pub(crate) struct Approvals {
@@ -14,9 +14,8 @@ pub(crate) struct Approvals {
     /// Only of this agent.
     #[arg(long)]
     pub(crate) agent: Option<String>,
-    /// How many at most.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) most: Most,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use super::Most;
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExecutionFilter {
     /// Only these states.
@@ -31,9 +33,8 @@ pub(crate) struct ExecutionFilter {
     /// Only what is open or ended before.
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
-    /// How many at most.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) most: Most,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -47,9 +48,8 @@ pub(crate) struct RunFilter {
     /// Only what is open or ended since: 15m, 2h, or a time.
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// How many at most.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) most: Most,
 }
 
 #[derive(Debug, Args)]

@@ -37,7 +37,7 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_delimiter = ',', value_name = "SCOPE,…")]
         scope: Vec<String>,
     },
-    /// Ends a key. On a terminal it says first who used it last and what ends with it.
+    /// Ends a key. It says first who used it last and what ends with it, and asks.
     #[command(
         after_help = "Examples:\n  muster keys revoke key_01KB\n  muster keys revoke key_01KB --yes"
     )]

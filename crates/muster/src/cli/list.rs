@@ -32,3 +32,11 @@ pub(crate) struct Plain {
     #[arg(long)]
     pub(crate) watch: bool,
 }
+
+/// A bound of a list that has pages.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Most {
+    /// How many at most.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+}

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Plain;
+use super::{Most, Plain};
 
 #[derive(Debug, Args)]
 pub(crate) struct Overview {
@@ -31,9 +31,8 @@ pub(crate) struct Usage {
     /// Of what ended before.
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
-    /// How many lines at most.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) most: Most,
     #[command(flatten)]
     pub(crate) plain: Plain,
 }
@@ -55,9 +54,8 @@ pub(crate) struct Audit {
     /// Only before.
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
-    /// How many at most.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) most: Most,
 }
 
 #[derive(Debug, Args)]

@@ -72,7 +72,6 @@ async fn retire(asking: &Asking<'_>, typed: &str, yes: bool) -> Outcome<u8> {
         path: &path,
         body: Some("{}".into()),
         yes,
-        needs_a_word: true,
     };
     if !act.is_wanted(asking).await? {
         return Ok(0);

@@ -50,7 +50,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Approvals) -> Outcome<u8> {
             ("status", args.status.clone()),
             ("agent", args.agent.clone()),
         ],
-        limit: Some(args.limit),
+        limit: Some(args.most.limit),
         join: None,
         draw,
     };

@@ -50,7 +50,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Audit) -> Outcome<u8> {
             ("since", since(args.since.as_deref())?),
             ("until", since(args.until.as_deref())?),
         ],
-        limit: Some(args.limit),
+        limit: Some(args.most.limit),
         join: None,
         draw,
     };

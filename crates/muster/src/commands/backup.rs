@@ -61,7 +61,7 @@ pub(super) fn restore(args: &Restore, json: bool) -> Outcome<u8> {
         copy(&from.join(file), &to.join(file))?;
     }
     if json {
-        out::data(&json!({"kind": "restored", "directory": to}).to_string());
+        super::envelope::print_one("restored", &json!({"directory": to}));
     } else {
         out::data(&to.display().to_string());
         out::talk(&format!(

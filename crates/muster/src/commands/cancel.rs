@@ -39,7 +39,6 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Cancel) -> Outcome<u8> {
             path: &path,
             body: Some(body.to_string().into()),
             yes: args.yes,
-            needs_a_word: false,
         };
         if !act.is_wanted(asking).await? {
             return Ok(0);

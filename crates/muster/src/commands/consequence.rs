@@ -1,16 +1,16 @@
 //! What an act would come to, in the plane's words, before it is done; and the question, on a
-//! terminal alone.
+//! terminal alone. Where nobody can be asked, what was not confirmed with `--yes` is refused.
 
-use std::io::IsTerminal;
+use std::io::{BufRead, IsTerminal};
 
 use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
 
-use super::{Asking, confirm, item};
+use super::{Asking, item};
 use crate::failure::{Failure, Outcome};
 use crate::out::{self, clean};
-use muster_wire::Category;
+use muster_wire::{Category, Timestamp};
 
 /// How many names are said before the rest is counted.
 const NAMES: usize = 12;
@@ -25,15 +25,12 @@ pub(super) struct Act<'a> {
     pub(super) body: Option<Bytes>,
     /// Nobody is asked.
     pub(super) yes: bool,
-    /// Without a terminal it is refused unless `yes`; else it is done, as scripts expect.
-    pub(super) needs_a_word: bool,
 }
 
 impl Act<'_> {
     /// Says what it would come to and asks; whether it is to be done.
     pub(super) async fn is_wanted(&self, asking: &Asking<'_>) -> Outcome<bool> {
-        let asks = std::io::stdin().is_terminal();
-        if self.yes || (!asks && !self.needs_a_word) {
+        if self.yes {
             return Ok(true);
         }
         let mark = if self.path.contains('?') { '&' } else { '?' };
@@ -53,27 +50,49 @@ impl Act<'_> {
                 "look with `muster overview`; the plane and this command are of different versions",
             ));
         }
-        for line in lines(&would) {
-            out::talk(&line);
-        }
         if would.get("allowed") == Some(&Value::Bool(false)) {
-            return Err(Failure::new(
+            let text = item::text(&would, &["text"]);
+            let mut failure = Failure::new(
                 Category::Conflict,
-                item::text(&would, &["text"]).unwrap_or_else(|| "it would be refused".to_owned()),
-            ));
+                text.unwrap_or_else(|| "it would be refused".to_owned()),
+            );
+            failure.evidence = lines(&would).into_iter().skip(1).collect();
+            return Err(failure);
         }
-        let go = confirm("Go on?", false)?;
-        if !go {
-            out::talk("nothing was done");
-        }
-        Ok(go)
+        ask(lines(&would), "Go on?")
     }
+}
+
+/// Says what something comes to, and asks; whether it is to be done. Without a terminal the
+/// answer is an error that says the same.
+pub(super) fn ask(comes_to: Vec<String>, question: &str) -> Outcome<bool> {
+    if !std::io::stdin().is_terminal() {
+        let mut failure = Failure::new(
+            Category::Validation,
+            "nobody is there to be asked; nothing was done",
+        )
+        .hint("with --yes it is done without a question");
+        failure.evidence = comes_to;
+        return Err(failure);
+    }
+    for line in comes_to {
+        out::talk(&line);
+    }
+    out::talk_raw(&format!("{question} [y/N] "));
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    let go = matches!(line.trim(), "y" | "Y" | "yes");
+    if !go {
+        out::talk("nothing was done");
+    }
+    Ok(go)
 }
 
 /// The consequence, a line each.
 pub(super) fn lines(would: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(item::text(would, &["text", "stays"]));
+    lines.extend(last_use(would));
     let names = names(would, "workers", "name");
     if !names.is_empty() {
         let total = item::number(would, &["workers_total"]).unwrap_or(names.len() as u64);
@@ -95,6 +114,21 @@ pub(super) fn lines(would: &Value) -> Vec<String> {
     }
     lines.extend(item::text(would, &["then", "undo"]).map(|then| format!("afterwards: {then}")));
     lines
+}
+
+/// When a key was used last, and by whom; nothing when it is not about a key.
+fn last_use(would: &Value) -> Option<String> {
+    would.get("last_used_at")?;
+    let by = item::text(would, &["last_used_by"]).map(|by| format!(" by {by}"));
+    let as_of = item::time(would, &["as_of"]).unwrap_or_else(Timestamp::wall_clock);
+    Some(match item::time(would, &["last_used_at"]) {
+        Some(at) => format!(
+            "last used {} ago{}",
+            out::span::age(item::between(at, as_of)),
+            by.unwrap_or_default()
+        ),
+        None => "never used".to_owned(),
+    })
 }
 
 fn names(of: &Value, list: &str, name: &str) -> Vec<String> {
@@ -129,5 +163,10 @@ mod tests {
         assert_eq!(lines[0], "2 workers are lost");
         assert!(lines[1].ends_with("w11 and 28 more"), "{lines:?}");
         assert_eq!(lines[2], "agents that are told: a");
+        let key = json!({"text": "it ends", "as_of": "2026-11-29T18:00:00.000Z",
+                         "last_used_at": "2026-11-29T17:57:00.000Z", "last_used_by": "10.0.0.7"});
+        assert_eq!(super::lines(&key)[1], "last used 3 m ago by 10.0.0.7");
+        let never = json!({"text": "it ends", "last_used_at": null});
+        assert_eq!(super::lines(&never)[1], "never used");
     }
 }

@@ -59,6 +59,8 @@ pub(super) async fn run(asking: &Asking<'_>) -> Outcome<u8> {
         let all = json!({
             "kind": "checks",
             "as_of": Timestamp::wall_clock().rfc3339(),
+            "position": null,
+            "position_unknown": "several answers, one after the other",
             "items": items,
             "next_cursor": null,
         });
@@ -308,12 +310,38 @@ fn text_of(style: &Style, check: &Check) -> String {
         Verdict::Unknown => ("?", "?", Colour::Dim),
     };
     let mark = style.paint(colour, if style.unicode { shape } else { word });
-    let seen = out::clean(check.seen.trim_end_matches("; "));
-    let mut text = format!("{mark} {:8} {seen}\n", check.name);
+    let seen = style.words(&out::clean(check.seen.trim_end_matches("; ")));
+    let mark_width = if style.unicode { 1 } else { word.len() };
+    let indent = mark_width + 1 + NAME_WIDTH + 1;
+    let mut text = format!(
+        "{mark} {:NAME_WIDTH$} {}\n",
+        check.name,
+        style.wrapped(indent, &seen)
+    );
     if let Some(hint) = &check.hint {
-        text += &format!("  {} {hint}\n", style.paint(Colour::Bold, "hint:"));
+        let label = style.paint(Colour::Bold, "hint:");
+        text += &format!("  {label} {}\n", style.wrapped(8, &style.words(hint)));
     }
-    style.words(&text)
+    text
+}
+
+const NAME_WIDTH: usize = 8;
+
+/// What is said of fixed answers.
+#[cfg(test)]
+pub(super) fn drawn(style: &Style, body: &Value) -> String {
+    let system = &body["system"];
+    let mut checks = vec![
+        check("plane", Verdict::Fine, "answers at http://127.0.0.1:8080"),
+        version(system),
+        room(system),
+        files(system),
+        check("ready", Verdict::Failed(75), "the plane shuts down")
+            .hint("it starts, stops, or its store is stuck: see its log"),
+    ];
+    checks.extend(problems(&body["health"]));
+    checks.extend(agents(&Listed::of(body["agents"].clone())));
+    checks.iter().map(|check| text_of(style, check)).collect()
 }
 
 fn as_json(check: &Check) -> Value {

@@ -187,6 +187,12 @@ fn names_of(kind: &str) -> &'static [Name] {
     }
 }
 
+/// The names that items of a kind share.
+#[cfg(test)]
+pub(super) fn shared_names(kind: &str) -> impl Iterator<Item = &'static str> {
+    names_of(kind).iter().map(|(name, _)| *name)
+}
+
 /// An item with the names that items of its kind share. What is not there is `null`.
 pub(super) fn normal(kind: &str, mut item: Value) -> Value {
     let names = names_of(kind);

@@ -50,7 +50,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Listing<ExecutionFilter>) ->
         kind: "executions",
         path: "/api/v1/executions",
         filter: asked(asking, &args.filter).await?,
-        limit: Some(args.filter.limit),
+        limit: Some(args.filter.most.limit),
         join: Some(list::Join::Waits),
         draw,
     };
@@ -202,7 +202,7 @@ fn replay(fields: &Fields) -> Option<String> {
     })
 }
 
-fn text_of(style: &Style, whole: &str, fields: &Fields, input: Option<&str>) -> String {
+pub(super) fn text_of(style: &Style, whole: &str, fields: &Fields, input: Option<&str>) -> String {
     let state = fields.state();
     let reason = fields.text("status_reason").unwrap_or_default();
     let mark = execution_mark(&state, &reason);

@@ -4,7 +4,7 @@ use muster_wire::Timestamp;
 use serde_json::{Value, json};
 
 use super::envelope::print_one;
-use super::{Asking, confirm, item};
+use super::{Asking, consequence, item};
 use crate::cli::{Fleet, FleetCommand};
 use crate::failure::Outcome;
 use crate::out::{self, Colour, Mark, Style, node_mark, span, worker_mark};
@@ -27,19 +27,15 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Fleet) -> Outcome<u8> {
 }
 
 async fn end_doubt(asking: &Asking<'_>, yes: bool) -> Outcome<u8> {
-    if !yes {
-        out::talk(
-            "what the plane believes of machines that are silent is acted on again: workers of those declared lost are lost",
-        );
-    }
-    if !confirm("Go on?", yes)? {
-        out::talk("nothing was done");
+    let comes_to = "what the plane believes of machines that are silent is acted on again: workers of those declared lost are lost";
+    if !yes && !consequence::ask(vec![comes_to.to_owned()], "Go on?")? {
         return Ok(0);
     }
     let ended = asking
         .client
         .post("/api/v1/fleet/doubt/end", &json!({}))
-        .await?;
+        .await
+        .map_err(|failure| failure.hint("`muster fleet` says whether the plane doubts itself"))?;
     if asking.json {
         print_one("doubt", &ended.json().unwrap_or(Value::Null));
     } else {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::envelope::print_one;
-use super::{Asking, confirm, item};
+use super::{Asking, consequence, item};
 use crate::cli::{Hold, Unhold};
 use crate::failure::Outcome;
 use crate::out::{self, span};
@@ -38,17 +38,12 @@ pub(super) async fn unhold(asking: &Asking<'_>, args: &Unhold) -> Outcome<u8> {
         Some(agent) => json!({"agent": agent}),
         None => json!({}),
     };
-    let would = asking
-        .client
-        .post("/api/v1/unhold?dry_run=true", &body)
-        .await?
-        .json()?;
     if !args.yes {
-        out::talk(&consequence(&would));
-    }
-    if !confirm("Let it go?", args.yes)? {
-        out::talk("still held");
-        return Ok(0);
+        let would = asking.client.post("/api/v1/unhold?dry_run=true", &body);
+        let would = would.await?.json()?;
+        if !consequence::ask(vec![sends(&would)], "Let it go?")? {
+            return Ok(0);
+        }
     }
     let before = held(asking).await;
     let lifted = asking.client.post("/api/v1/unhold", &body).await?.json()?;
@@ -102,7 +97,8 @@ fn still_held(held: &Value) -> Vec<String> {
     all.into_iter().chain(agents).collect()
 }
 
-fn consequence(would: &Value) -> String {
+/// What would go out, in a sentence.
+fn sends(would: &Value) -> String {
     let total = item::number(would, &["executions"]).unwrap_or(0);
     let messages = item::number(would, &["webhooks"]).unwrap_or(0);
     let told = match messages {
@@ -159,12 +155,9 @@ mod tests {
     fn the_consequence_names_each_agent() {
         let would = json!({"executions": 1204, "queued": [{"agent":"a","executions":1200},{"agent":"b","executions":4}]});
         assert_eq!(
-            consequence(&would),
+            sends(&would),
             "this sends, as slots allow: 1,200 to a, 4 to b"
         );
-        assert_eq!(
-            consequence(&json!({"executions": 0})),
-            "nothing waits behind it"
-        );
+        assert_eq!(sends(&json!({"executions": 0})), "nothing waits behind it");
     }
 }

@@ -90,7 +90,6 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Keys) -> Outcome<u8> {
                 path: &path,
                 body: Some("{}".into()),
                 yes: *yes,
-                needs_a_word: false,
             };
             if !act.is_wanted(asking).await? {
                 return Ok(0);

@@ -75,7 +75,7 @@ async fn of_execution(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
 }
 
 /// `18:00:00.123  warn  message`.
-fn line_of(style: &Style, line: &Value) -> String {
+pub(super) fn line_of(style: &Style, line: &Value) -> String {
     let at = item::text(line, &["at", "timestamp", "ts", "time"]).unwrap_or_default();
     let clock = at.get(11..23).unwrap_or(&at).to_owned();
     let level = item::text(line, &["level"]).unwrap_or_default();

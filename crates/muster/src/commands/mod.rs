@@ -10,7 +10,7 @@ mod backup;
 mod call;
 mod cancel;
 mod compare;
-mod completions;
+pub(crate) mod completions;
 mod config;
 mod consequence;
 mod doctor;
@@ -38,6 +38,8 @@ mod release;
 mod resolve;
 mod restart;
 mod runs;
+#[cfg(test)]
+mod schema;
 mod search;
 pub(crate) mod server;
 mod spawn;
@@ -161,23 +163,6 @@ fn wait(work: impl Future<Output = Outcome<u8>>) -> Outcome<u8> {
         .block_on(work)
 }
 
-/// Asks a yes or no question on the terminal; without one the answer is an error.
-pub(crate) fn confirm(question: &str, yes: bool) -> Outcome<bool> {
-    use std::io::{BufRead, IsTerminal};
-    if yes {
-        return Ok(true);
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(
-            Failure::new(Category::Validation, "nobody is there to be asked").hint("say --yes"),
-        );
-    }
-    crate::out::talk_raw(&format!("{question} [y/N] "));
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line)?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
-}
-
 /// The drawings for people, for the golden files.
 #[cfg(test)]
 pub(crate) mod drawn {
@@ -186,9 +171,10 @@ pub(crate) mod drawn {
 
     use super::list::Listed;
     use super::{
-        agent_history, agents, approvals, audit, compare, config, drift, executions, fleet, keys,
-        nodes, overview, progress, quarantine, queues, runs, search, tags, usage, webhooks,
-        why as why_command, workers,
+        agent_history, agents, approvals, audit, compare, config, doctor as doctor_command, drift,
+        executions, fleet, keys, logs as logs_command, nodes, overview, progress, quarantine,
+        queues, runs, search, tags, tail as tail_command, usage, webhooks, why as why_command,
+        workers,
     };
     use crate::out::{Style, id, tree as trees};
 
@@ -272,6 +258,31 @@ pub(crate) mod drawn {
     }
     pub(crate) fn webhooks(style: &Style, body: Value) -> String {
         webhooks::draw(style, &Listed::of(body))
+    }
+    pub(crate) fn execution(style: &Style, text: &str) -> String {
+        let fields = progress::Fields::parse(text);
+        let id = fields.text("execution_id").unwrap_or_default();
+        executions::text_of(style, &id, &fields, Some(r#"{"city": "Lyon"}"#))
+    }
+    pub(crate) fn doctor(style: &Style, body: &Value) -> String {
+        doctor_command::drawn(style, body)
+    }
+    pub(crate) fn webhook(body: &Value) -> String {
+        webhooks::text_of(body)
+    }
+    pub(crate) fn tail(style: &Style, body: Value) -> String {
+        let lines = Listed::of(body).items;
+        let lines = lines
+            .iter()
+            .map(|event| tail_command::line(style, None, event) + "\n");
+        lines.collect()
+    }
+    pub(crate) fn logs(style: &Style, body: Value) -> String {
+        let lines = Listed::of(body).items;
+        let lines = lines
+            .iter()
+            .map(|line| logs_command::line_of(style, line) + "\n");
+        lines.collect()
     }
     pub(crate) fn quarantine(style: &Style, body: Value) -> String {
         quarantine::draw(style, &Listed::of(body))

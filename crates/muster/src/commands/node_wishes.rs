@@ -86,7 +86,7 @@ pub(super) async fn run(asking: &Asking<'_>, command: &NodesCommand) -> Outcome<
             let path = path_of(asking, &sure.wish.node, true).await?;
             let gone = asking.client.send(Method::DELETE, &path, None, &[]).await?;
             if asking.json {
-                print_one("node", &gone.json().unwrap_or(Value::Null));
+                print_one("deleted", &gone.json().unwrap_or(Value::Null));
             } else {
                 out::data(&format!("{} is deleted", out::clean(&sure.wish.node)));
             }
@@ -146,7 +146,6 @@ async fn sure_of(
         path: &path,
         body,
         yes: sure.yes,
-        needs_a_word: true,
     };
     act.is_wanted(asking).await
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::envelope::print_one;
 use super::list::{List, Listed};
-use super::{Asking, confirm, item, list, resolve};
+use super::{Asking, consequence, item, list, resolve};
 use crate::cli::{Quarantine, QuarantineCommand};
 use crate::client::encode;
 use crate::failure::Outcome;
@@ -69,8 +69,8 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Quarantine) -> Outcome<u8> {
             resolve::refuse_empty(id)?;
             let found = asking.client.get_json(&path(id)).await?;
             let about = item::text(&found, &["about"]).unwrap_or_default();
-            if !confirm(&format!("Drop {id} ({about}) for good?"), *yes)? {
-                out::talk("kept");
+            let comes_to = format!("{id} ({about}) is dropped for good");
+            if !*yes && !consequence::ask(vec![comes_to], "Go on?")? {
                 return Ok(0);
             }
             let dropped = asking

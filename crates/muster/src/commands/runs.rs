@@ -63,7 +63,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Listing<RunFilter>) -> Outco
             ("agent", filter.agent.clone()),
             ("since", since(filter.since.as_deref())?),
         ],
-        limit: Some(filter.limit),
+        limit: Some(filter.most.limit),
         join: None,
         draw,
     };

@@ -111,7 +111,7 @@ fn show(asking: &Asking<'_>, event: &StreamEvent) {
 }
 
 /// `18:00:00.123  execution.started  hotel.search  exec_…  why`
-fn line(style: &Style, name: Option<&str>, event: &Value) -> String {
+pub(super) fn line(style: &Style, name: Option<&str>, event: &Value) -> String {
     let at = item::text(event, &["at", "time", "timestamp"]).unwrap_or_default();
     let clock = at.get(11..23).unwrap_or(&at);
     let kind = item::text(event, &["type", "kind", "event"])

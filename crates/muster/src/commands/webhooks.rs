@@ -10,7 +10,7 @@ use crate::cli::{Webhooks, WebhooksCommand};
 use crate::client::encode;
 use crate::failure::Outcome;
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
-use crate::out::{self, Style, span};
+use crate::out::{self, Style, clean, span};
 
 const COLUMNS: &[Column] = &[
     Column {
@@ -94,6 +94,12 @@ fn show(asking: &Asking<'_>, found: &Value) {
         print_one("webhook", found);
         return;
     }
+    out::data_raw(&text_of(found));
+}
+
+/// One message, a line each.
+pub(super) fn text_of(found: &Value) -> String {
+    let mut shown = String::new();
     for name in [
         "id",
         "type",
@@ -111,12 +117,13 @@ fn show(asking: &Asking<'_>, found: &Value) {
         "last_error",
     ] {
         let text = match found.get(name) {
-            Some(Value::String(text)) => text.clone(),
+            Some(Value::String(text)) => clean(text),
             Some(Value::Number(number)) => number.to_string(),
             _ => continue,
         };
-        out::data(&format!("{name:13} {text}"));
+        shown += &format!("{name:13} {text}\n");
     }
+    shown
 }
 
 /// The list for people.

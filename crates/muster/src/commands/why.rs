@@ -1,7 +1,7 @@
 //! `muster why`: the verdict, the facts oldest first, the rule, what happens next, what would
 //! change it, and what it is not. The plane says all of it; only the ages are counted here.
 
-use muster_wire::{Category, Timestamp};
+use muster_wire::{Category, Status, Timestamp};
 use serde_json::Value;
 
 use super::executions::shown_id;
@@ -84,16 +84,7 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
     };
     let verdict =
         item::text(why, &["verdict"]).unwrap_or_else(|| "the plane gives no verdict".to_owned());
-    let shape = mark_of(why).map_or_else(String::new, |mark| format!("{} ", mark.painted(style)));
-    let mut head = format!("{shape}{}", style.paint(Colour::Bold, &verdict));
-    // What it is, where the sentence does not say it.
-    for name in ["id", "run_id"] {
-        let id = item::text(why, &[name]).filter(|id| !verdict.contains(id.as_str()));
-        if let Some(id) = id {
-            head += &format!("  {}", style.paint(Colour::Dim, &shown_id(style, &id)));
-        }
-    }
-    let mut text = format!("{}\n", style.wrapped(2, &style.words(&head)));
+    let mut text = head_of(style, why, &verdict, as_of);
 
     let facts: Vec<[String; 3]> = list("facts")
         .iter()
@@ -139,6 +130,91 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
         text += &labelled(style, "not", &not.join(" · "));
     }
     style.words(&text)
+}
+
+/// The verdict, and at the end of the line where it is since when, and in which run.
+fn head_of(style: &Style, why: &Value, verdict: &str, as_of: Timestamp) -> String {
+    let shape = mark_of(why).map_or_else(String::new, |mark| format!("{} ", mark.painted(style)));
+    let verdict = style.wrapped(2, &style.words(verdict));
+    let used = columns_of(verdict.lines().last().unwrap_or_default())
+        + if verdict.contains('\n') || shape.is_empty() {
+            0
+        } else {
+            2
+        };
+    let head = format!("{shape}{}", style.paint(Colour::Bold, &verdict));
+    let place: Vec<String> = [
+        state_since(why, as_of),
+        // What it is, where neither the sentence nor its run says it.
+        item::text(why, &["id"])
+            .filter(|id| !verdict.contains(id.as_str()) && why.get("run_id").is_none())
+            .map(|id| shown_id(style, &id)),
+        run_of(style, why),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if place.is_empty() {
+        return format!("{head}\n");
+    }
+    let place = style.words(&place.join(" · "));
+    let painted = style.paint(Colour::Dim, &place);
+    match style.width {
+        None => format!("{head}  {painted}\n"),
+        Some(width) if used + APART + columns_of(&place) <= width => {
+            let fill = (width
+                .min(HEAD_MAX)
+                .saturating_sub(used + columns_of(&place)))
+            .max(APART);
+            format!("{head}{}{painted}\n", " ".repeat(fill))
+        }
+        Some(_) => format!(
+            "{head}\n  {}\n",
+            style.paint(Colour::Dim, &style.wrapped(2, &place))
+        ),
+    }
+}
+
+/// Between the verdict and where it is, at least.
+const APART: usize = 3;
+/// Where the line of the verdict ends at most: further apart the two are not read together.
+const HEAD_MAX: usize = 100;
+
+/// `running since 3.8 s`, `failed 4 m ago`.
+fn state_since(why: &Value, as_of: Timestamp) -> Option<String> {
+    let state = item::text(why, &["state"])?;
+    let status = Status::from_word(&state);
+    let kind = item::text(why, &["kind"]).unwrap_or_default();
+    let call = matches!(kind.as_str(), "execution" | "run");
+    // A plane that does not say it: what the execution's own times say.
+    let own = || {
+        let times: &[&str] = match status? {
+            Status::Queued => &["created_at"],
+            Status::Running => &["started_at"],
+            status if status.is_terminal() => &["ended_at", "completed_at"],
+            _ => &[],
+        };
+        why.get("execution").and_then(|one| item::time(one, times))
+    };
+    let at = item::time(why, &["state_at"]).or_else(|| own().filter(|_| call));
+    Some(match at.map(|at| item::between(at, as_of).max(0)) {
+        Some(ms) if call && status.is_some_and(Status::is_terminal) => {
+            format!("{state} {} ago", span::age(ms))
+        }
+        Some(ms) => format!("{state} since {}", span::duration(ms)),
+        // A state without an age says no more than the verdict.
+        None => return None,
+    })
+}
+
+/// `run_…P4D1XW plan-trip`.
+fn run_of(style: &Style, why: &Value) -> Option<String> {
+    let id = item::text(why, &["run_id"])?;
+    let id = shown_id(style, &id);
+    Some(match item::text(why, &["run_name"]) {
+        Some(name) => format!("{id} {name}"),
+        None => id,
+    })
 }
 
 /// The mark of what it is about.

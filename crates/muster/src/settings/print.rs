@@ -74,6 +74,8 @@ pub(crate) fn as_json(loaded: &Loaded) -> Json {
     json!({
         "kind": "configuration",
         "as_of": Timestamp::wall_clock().rfc3339(),
+        "position": null,
+        "position_unknown": "no plane was asked",
         "items": items,
         "next_cursor": null,
     })
