@@ -26,9 +26,9 @@ pub(crate) struct Options {
     /// Run only tests whose name matches: a filter of the test runners.
     #[arg(short = 'k', value_name = "FILTER")]
     filter: Option<String>,
-    /// Give the peers the debug binary: quicker to build, slower to run.
+    /// Give the peers and the browser a release binary: slower to build, quicker to run.
     #[arg(long)]
-    debug: bool,
+    release: bool,
 }
 
 /// The parts, in the order in which they run.
@@ -48,8 +48,7 @@ enum Which {
     Rust,
     /// Tests with real peers, against the real binary.
     Peers,
-    /// The dashboard in a real browser, against the real binary. Runs only when asked for: its
-    /// files are green one by one, and the whole has not run on a quiet machine yet.
+    /// The dashboard in a real browser, against the real binary.
     Browser,
 }
 
@@ -71,8 +70,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     // Whatever compiles the binary builds the dashboard.
     node::ready()?;
     for which in Which::value_variants() {
-        let by_default = options.only.is_empty() && *which != Which::Browser;
-        if by_default || options.only.contains(which) {
+        if options.only.is_empty() || options.only.contains(which) {
             rows.extend(run_part(*which, options));
         }
     }
@@ -95,8 +93,8 @@ fn run_part(which: Which, options: &Options) -> Vec<Row> {
         Which::Tree => vec![no_second_tls()],
         Which::Web => web(filter),
         Which::Rust => rust_tests(filter),
-        Which::Peers => real("peers", options.debug, |binary| peers(binary, filter)),
-        Which::Browser => real("browser", options.debug, |binary| browser(binary, filter)),
+        Which::Peers => real("peers", options.release, |binary| peers(binary, filter)),
+        Which::Browser => real("browser", options.release, |binary| browser(binary, filter)),
     }
 }
 
@@ -205,13 +203,14 @@ fn web(filter: Option<&str>) -> Vec<Row> {
 /// skipped.
 fn real(
     name: &'static str,
-    debug: bool,
+    release: bool,
     tests: impl FnOnce(&str) -> anyhow::Result<Part>,
 ) -> Vec<Row> {
-    let mut build = Part::cargo("build --locked --package muster");
-    if !debug {
-        build = build.arg("--release");
-    }
+    let build = if release {
+        Part::cargo("build --locked --package muster --release")
+    } else {
+        everything()
+    };
     let built = check("build", &build);
     if !built.passed {
         return vec![
@@ -219,7 +218,7 @@ fn real(
             cannot_run(name, &anyhow::anyhow!("the binary could not be built")),
         ];
     }
-    let profile = if debug { "debug" } else { "release" };
+    let profile = if release { "release" } else { "debug" };
     let suite = part::target_directory()
         .context("cargo does not say where its target is")
         .map(|target| target.join(profile).join("muster"))
@@ -228,6 +227,11 @@ fn real(
         Ok(suite) => vec![built, counted(name, &suite)],
         Err(error) => vec![built, cannot_run(name, &error)],
     }
+}
+
+/// What the tests in Rust have built already: after them nothing is compiled again.
+fn everything() -> Part {
+    Part::cargo("build --workspace --all-features --all-targets --locked")
 }
 
 fn peers(binary: &str, filter: Option<&str>) -> anyhow::Result<Part> {
@@ -251,8 +255,7 @@ fn browser(binary: &str, filter: Option<&str>) -> anyhow::Result<Part> {
     node::prepare_dashboard(&root())?;
     let chromium = system::chromium()?;
     // It fills the large stores that the tests look at.
-    let fills = Part::cargo("build --locked --package xtask --features bench");
-    anyhow::ensure!(fills.stream(&mut |_| {})?, "xtask could not be built");
+    anyhow::ensure!(everything().stream(&mut |_| {})?, "xtask could not be built");
     let filler = part::target_directory().context("cargo does not say where its target is")?;
     let filler = filler.join("debug").join("xtask");
     let mut suite = Part::program(Path::new("npx"))
