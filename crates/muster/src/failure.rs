@@ -80,22 +80,24 @@ impl Failure {
     /// The sentences.
     pub(crate) fn text(&self, style: &Style) -> String {
         let word = format!("error[{}]:", self.body.error_category.word());
-        let mut text = format!(
-            "{} {}\n",
+        let said = format!(
+            "{} {}",
             style.paint(Colour::Red, &word),
             clean(&self.body.message)
         );
+        let mut text = format!("{}\n", style.wrapped(2, &said));
         if let Some(id) = &self.body.execution_id {
             text += &format!("  execution {}\n", clean(id));
         }
         for line in &self.evidence {
-            text += &format!("  {}\n", clean(line));
+            text += &format!("  {}\n", style.wrapped(4, &clean(line)));
         }
         if let Some(seconds) = self.body.retry_after {
             text += &format!("  worth trying again in {seconds} s\n");
         }
         let hint = self.hint_or_usual();
-        text += &format!("{} {}\n", style.paint(Colour::Bold, "hint:"), clean(&hint));
+        let hint = style.wrapped(6, &clean(&hint));
+        text += &format!("{} {hint}\n", style.paint(Colour::Bold, "hint:"));
         text
     }
 }

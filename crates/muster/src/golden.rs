@@ -73,18 +73,14 @@ fn without_colour(line: &str) -> String {
     out + rest
 }
 
-/// Ids, targets and sentences of the plane are not cut: a line may be as long as it needs.
+/// A word that is not cut, an id or an address, may make a line as long as it needs; so may a
+/// command, which is copied whole.
 fn longest_word(line: &str) -> usize {
-    if line.starts_with("  ")
-        || line.starts_with("rule")
-        || line.starts_with("or")
-        || line.starts_with("not")
-        || line.starts_with("next")
-        || line.starts_with("hint:")
-    {
-        return usize::MAX;
+    let is_long = line.split_whitespace().any(|word| word.len() > 25);
+    match is_long || line.trim_start().starts_with(['`', 'm']) && line.contains("muster ") {
+        true => usize::MAX,
+        false => 0,
     }
-    0
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn fault(root: &clap::Command, line: &str) -> Option<String> {
     let mut words = line.split_whitespace().skip(1).peekable();
     let first = words.peek()?;
     // A sentence about the program, not a command.
-    if !first.starts_with(|c: char| c.is_ascii_lowercase()) {
+    if !first.starts_with(|c: char| c.is_ascii_lowercase()) || first.ends_with(':') {
         return None;
     }
     let mut depth = 0;

@@ -14,7 +14,8 @@ from .plane import binary
 
 
 class Tty:
-    def __init__(self, cli, *arguments, rows=30, cols=100):
+    def __init__(self, cli, *arguments, rows=30, cols=100, out=None, environment=None):
+        """`out` is a file for its stdout, which is no terminal then."""
         self.shown = ""
         self._lock = threading.Lock()
         self.fd, theirs = pty.openpty()
@@ -23,10 +24,10 @@ class Tty:
         self._theirs = theirs
         self.process = subprocess.Popen(
             [binary(), *arguments],
-            env=cli.environment(),
+            env={**cli.environment(), **(environment or {})},
             cwd=cli.folder,
             stdin=theirs,
-            stdout=theirs,
+            stdout=theirs if out is None else out,
             stderr=theirs,
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
@@ -36,7 +37,7 @@ class Tty:
 
     def _read(self):
         while True:
-            ready, _, _ = select.select([self.fd], [], [], 0.2)
+            ready, _, _ = select.select([self.fd], [], [], 0.05)
             if not ready:
                 if self.process.poll() is not None:
                     return

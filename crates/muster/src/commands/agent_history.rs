@@ -84,7 +84,8 @@ pub(super) fn text_of(style: &Style, body: &Value) -> String {
             .map(|id| format!("  {id}"))
             .unwrap_or_default();
         let said = word("evidence").unwrap_or_default();
-        text += &format!("  {age:>8}  {became}{whose}: {said}\n");
+        let line = style.words(&format!("{became}{whose}: {said}"));
+        text += &format!("  {age:>8}  {}\n", style.wrapped(12, &line));
     }
     if body.get("more") == Some(&Value::Bool(true))
         || body.get("next_before").is_some_and(Value::is_number)

@@ -187,16 +187,21 @@ async fn show(asking: &Asking<'_>, typed: &str) -> Outcome<u8> {
 pub(super) fn text_of(style: &Style, agent: &Value, now: Timestamp) -> String {
     let state = state(agent);
     let mark = agent_mark(&state);
-    let mut text = format!(
-        "{} {}  {}  {}\n",
+    let head = format!(
+        "{} {}  {}  {}",
         mark.painted(style),
         style.paint(mark.colour, &state),
         style.paint(Colour::Bold, &item::id(agent)),
         evidence(agent, now),
     );
+    let mut text = format!("{}\n", style.wrapped(2, &style.words(&head)));
+    let line = |name: &str, said: String| {
+        let said = style.wrapped(13, &style.words(&said));
+        format!("  {name:10} {said}\n")
+    };
     for (name, value) in [("slots", slots(agent)), ("queue", queue(agent))] {
         if !value.is_empty() {
-            text += &format!("  {name:10} {value}\n");
+            text += &line(name, value);
         }
     }
 
@@ -213,14 +218,14 @@ pub(super) fn text_of(style: &Style, agent: &Value, now: Timestamp) -> String {
         let worker = item::text(&instance, &["worker"])
             .map(|worker| format!("  worker {worker}"))
             .unwrap_or_default();
-        text += &format!(
-            "  {:10} {} {state}  {}  {}  {}{worker}\n",
-            "instance",
+        let said = format!(
+            "{} {state}  {}  {}  {}{worker}",
             mark.painted(style),
             item::text(&instance, &["version"]).unwrap_or_default(),
             item::text(&instance, &["base_url"]).unwrap_or_else(|| "no address".to_owned()),
             evidence(&instance, now),
         );
+        text += &line("instance", said);
     }
     // The registration has the schemas; the list of functions has the names.
     let registered = agent
@@ -240,7 +245,7 @@ pub(super) fn text_of(style: &Style, agent: &Value, now: Timestamp) -> String {
         {
             let id = item::text(function, &["id", "name"]).unwrap_or_default();
             let kind = item::text(function, &["kind", "type"]).unwrap_or_else(|| kind.to_owned());
-            text += &format!("  {kind:10} {id} {}\n", fields_of(function));
+            text += &line(&kind, format!("{id} {}", fields_of(function)));
         }
     }
     style.words(&text)

@@ -26,7 +26,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Plain) -> Outcome<u8> {
 /// The differences for people. Names are never cut: they are what it is about.
 pub(super) fn draw(style: &Style, listed: &Listed) -> String {
     if listed.items.is_empty() {
-        return "none: what the machines say and what the plane believes agree\n".to_owned();
+        return "none: machines and the plane agree about what runs\n".to_owned();
     }
     listed
         .items
@@ -54,6 +54,7 @@ fn one(style: &Style, item: &Value, now: Timestamp) -> String {
         }
     }
     if let Some(next) = item::text(item, &["next"]) {
+        let next = style.wrapped(11, &style.words(&next));
         text += &format!("  {:8} {next}\n", "next");
     }
     style.words(&text)

@@ -221,7 +221,8 @@ pub(super) fn text_of(style: &Style, whole: &str, fields: &Fields, input: Option
     ));
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
-            text += &format!("  {name:10} {}\n", out::clean(&value));
+            let value = style.wrapped(13, &style.words(&out::clean(&value)));
+            text += &format!("  {name:10} {value}\n");
         }
     };
     line("run", fields.text("run_id"));

@@ -54,11 +54,12 @@ pub(super) fn text_of(style: &Style, fleet: &Value, now: Timestamp) -> String {
         let since = item::time(alarm, &["since"])
             .map(|at| format!(" for {}", span::age(item::between(at, now))))
             .unwrap_or_default();
-        text += &format!(
-            "  {} {}{since}  {said}\n",
+        let alarm = format!(
+            "{} {}{since}  {said}",
             Mark::WARN.painted(style),
             style.paint(Mark::WARN.colour, &what)
         );
+        text += &format!("  {}\n", style.wrapped(4, &style.words(&alarm)));
     }
     let counts = |name: &str, mark: fn(&str) -> Mark| -> String {
         let counts = fleet.get(name).and_then(Value::as_object);
@@ -83,7 +84,7 @@ pub(super) fn text_of(style: &Style, fleet: &Value, now: Timestamp) -> String {
     };
     let mut line = |label: &str, value: String| {
         let label = style.paint(Colour::Dim, &format!("{label:8}"));
-        text += &format!("{label}  {value}\n");
+        text += &format!("{label}  {}\n", style.wrapped(10, &style.words(&value)));
     };
     line("nodes", counts("nodes", |state| node_mark(state, false)));
     line(

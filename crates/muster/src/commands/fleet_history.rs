@@ -34,8 +34,9 @@ pub(super) fn draw(style: &Style, lines: &[Value], now: Timestamp) -> String {
             _ => String::new(),
         };
         let said = item::text(line, &["evidence", "text"]).unwrap_or_default();
+        let said = style.wrapped(23, &style.words(&format!("{change}{said}")));
         text += &format!(
-            "  {} {age:>8}  {change}{said}\n",
+            "  {} {age:>8}  {said}\n",
             style.paint(Colour::Dim, "history   ")
         );
     }

@@ -6,6 +6,7 @@ use muster_wire::{Category, Timestamp};
 use serde_json::{Value, json};
 
 use super::envelope::print_one;
+use super::executions::shown_id;
 use super::list::{List, Listed};
 use super::resolve::{self, Noun};
 use super::{Asking, consequence, item, list};
@@ -13,7 +14,7 @@ use crate::cli::{Keys, KeysCommand};
 use crate::client::encode;
 use crate::failure::{Failure, Outcome};
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
-use crate::out::{self, Colour, Style, span};
+use crate::out::{self, Colour, Style, id, span};
 
 const COLUMNS: &[Column] = &[
     Column {
@@ -155,12 +156,12 @@ pub(super) fn draw(style: &Style, listed: &Listed) -> String {
     let rows: Vec<Vec<Cell>> = listed
         .items
         .iter()
-        .map(|item| row(item, listed.as_of))
+        .map(|item| row(style, item, listed.as_of))
         .collect();
     draw_table(style, COLUMNS, &rows)
 }
 
-fn row(item: &Value, now: Timestamp) -> Vec<Cell> {
+fn row(style: &Style, item: &Value, now: Timestamp) -> Vec<Cell> {
     let state = item::state(item);
     let colour = if state == "active" {
         Colour::Plain
@@ -174,10 +175,13 @@ fn row(item: &Value, now: Timestamp) -> Vec<Cell> {
     vec![
         Cell::new(item::text(item, &["prefix"]).unwrap_or_default()),
         Cell::coloured(colour, state),
-        Cell::new(scopes(item)),
+        Cell::new(match style.width {
+            Some(_) => id::shorten_in(&scopes(item), style.ellipsis()),
+            None => scopes(item),
+        }),
         Cell::new(used),
         Cell::new(item::text(item, &["name"]).unwrap_or_default()),
-        Cell::new(item::id(item)),
+        Cell::new(shown_id(style, &item::id(item))),
     ]
 }
 

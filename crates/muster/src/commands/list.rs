@@ -1,5 +1,6 @@
 //! What all lists share: asking, the envelope for programs, and `--watch`.
 
+use std::future::Future;
 use std::time::Duration;
 
 use muster_wire::Timestamp;
@@ -109,6 +110,18 @@ pub(super) async fn run(asking: &Asking<'_>, list: &List, watch: bool) -> Outcom
         }
         return Ok(0);
     }
+    until_left(again_and_again(asking, list)).await
+}
+
+/// Does something until Ctrl-C, which ends it whatever it waits for at that moment.
+pub(super) async fn until_left(work: impl Future<Output = Outcome<u8>>) -> Outcome<u8> {
+    tokio::select! {
+        ended = work => ended,
+        _ = tokio::signal::ctrl_c() => Ok(0),
+    }
+}
+
+async fn again_and_again(asking: &Asking<'_>, list: &List) -> Outcome<u8> {
     let mut events = asking.client.events("/api/v1/events").await?;
     let mut painted = 0;
     loop {
@@ -130,7 +143,6 @@ pub(super) async fn run(asking: &Asking<'_>, list: &List, watch: bool) -> Outcom
                 }
             }
             () = tokio::time::sleep(TICK), if ticks => {}
-            _ = tokio::signal::ctrl_c() => return Ok(0),
         }
     }
 }

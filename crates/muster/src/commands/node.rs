@@ -288,7 +288,8 @@ fn text_of(style: &Style, report: &StatusReport, running: bool, now: Timestamp) 
     );
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
-            text += &format!("  {name:10} {}\n", out::clean(&value));
+            let value = style.wrapped(13, &style.words(&out::clean(&value)));
+            text += &format!("  {name:10} {value}\n");
         }
     };
     line("plane", report.plane.clone());

@@ -27,6 +27,10 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Overview) -> Outcome<u8> {
         print(asking, &asking.client.get_json(PATH).await?);
         return Ok(0);
     }
+    list::until_left(again_and_again(asking)).await
+}
+
+async fn again_and_again(asking: &Asking<'_>) -> Outcome<u8> {
     let mut events = asking
         .client
         .events("/api/v1/events?topics=summary")
@@ -45,7 +49,6 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Overview) -> Outcome<u8> {
                 tokio::time::sleep(SETTLE).await;
             }
             () = tokio::time::sleep(TICK), if style.redraws => {}
-            _ = tokio::signal::ctrl_c() => return Ok(0),
         }
     }
 }

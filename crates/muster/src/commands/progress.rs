@@ -112,9 +112,16 @@ impl Fields {
 }
 
 impl Waiting<'_> {
-    /// Waits until it has ended, until `bound`, or until Ctrl-C.
+    /// Waits until it has ended, until `bound`, or until Ctrl-C, whatever is asked at that moment.
     pub(super) async fn wait(&self, bound: Option<Duration>) -> Outcome<Waited> {
         let until = bound.map(|bound| Instant::now() + bound);
+        tokio::select! {
+            ended = self.look_again(until) => ended,
+            _ = tokio::signal::ctrl_c() => Ok(Waited::Left),
+        }
+    }
+
+    async fn look_again(&self, until: Option<Instant>) -> Outcome<Waited> {
         let mut screen = Screen::default();
         let mut away: Option<Instant> = None;
         let mut events: Option<EventStream> = None;
@@ -154,7 +161,6 @@ impl Waiting<'_> {
                 () = happened(&mut events) => tokio::time::sleep(REDRAW).await,
                 () = tokio::time::sleep(TICK) => {}
                 () = up(until) => break Waited::TimeUp,
-                _ = tokio::signal::ctrl_c() => break Waited::Left,
             }
         };
         Ok(ended)
@@ -185,11 +191,12 @@ impl Waiting<'_> {
             return;
         };
         let short = id::short(self.run, style.ellipsis());
-        let room = out::rows().saturating_sub(2).max(3);
-        let mut text = tree::draw(style, &steps, &short, room);
         let is_open = steps.first().is_none_or(|root| {
             Status::from_word(&root.state).is_none_or(|status| !status.is_terminal())
         });
+        // With the line below it at most all rows but two.
+        let room = out::rows().saturating_sub(2 + usize::from(is_open)).max(2);
+        let mut text = tree::draw(style, &steps, &short, room);
         if is_open {
             let hint = format!("  Ctrl-C leaves it running · muster why {short}");
             text += &style.paint(Colour::Dim, &style.words(&hint));

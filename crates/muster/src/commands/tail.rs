@@ -30,6 +30,8 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
     let mut from = args.from.clone();
     let mut back_off = BACK_OFF_FIRST;
     let mut began = false;
+    // One for the whole while: what comes between two waits is not lost.
+    let mut left = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         let filter = query(&[
             ("agent", args.agent.clone()),
@@ -60,7 +62,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
         };
         let ended = tokio::select! {
             ended = following => ended,
-            _ = tokio::signal::ctrl_c() => break,
+            _ = &mut left => break,
         };
         if let Err(failure) = ended {
             // A plane that was never there, or does not like the question, is an error.
@@ -78,7 +80,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
         }
         tokio::select! {
             () = tokio::time::sleep(back_off) => {}
-            _ = tokio::signal::ctrl_c() => break,
+            _ = &mut left => break,
         }
         back_off = (back_off * 2).min(BACK_OFF_MAX);
     }

@@ -10,7 +10,7 @@ use super::{Asking, item};
 use crate::cli::Why;
 use crate::client::{encode, query};
 use crate::failure::Outcome;
-use crate::out::style::columns_of;
+use crate::out::style::{bound, columns_of};
 use crate::out::{
     self, Colour, Mark, Style, agent_mark, execution_mark, node_mark, span, worker_mark,
 };
@@ -117,7 +117,7 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
     for change in list("changes") {
         let said = item::text(change, &["text"]).unwrap_or_default();
         let line = match item::text(change, &["command"]) {
-            Some(command) => format!("{said}: {command}"),
+            Some(command) => format!("{said}: {}", bound(&command)),
             None => said,
         };
         text += &labelled(style, "or", &line);

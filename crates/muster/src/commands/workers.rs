@@ -214,6 +214,7 @@ pub(super) fn text_of(style: &Style, worker: &Value, now: Timestamp) -> String {
     );
     let mut line = |label: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
+            let value = style.wrapped(13, &style.words(&value));
             text += &format!("  {label:10} {value}\n");
         }
     };

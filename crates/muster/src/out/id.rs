@@ -2,11 +2,8 @@
 
 /// The short form: noun, `…`, the last six. Ids of others are whole up to 20 characters.
 pub(crate) fn short(id: &str, ellipsis: &str) -> String {
-    if let Some((noun, rest)) = id.split_once('_')
-        && rest.len() == 26
-        && rest
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+    if is_ours(id)
+        && let Some((noun, rest)) = id.split_once('_')
     {
         return format!("{noun}_{ellipsis}{}", &rest[20..]);
     }
@@ -17,6 +14,35 @@ pub(crate) fn short(id: &str, ellipsis: &str) -> String {
     let head: String = chars[..8].iter().collect();
     let tail: String = chars[chars.len() - 6..].iter().collect();
     format!("{head}{ellipsis}{tail}")
+}
+
+/// A noun and the 26 characters of one of our own.
+fn is_ours(id: &str) -> bool {
+    id.split_once('_').is_some_and(|(_, rest)| {
+        rest.len() == 26
+            && rest
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+    })
+}
+
+/// A sentence with every id of ours in it in its short form.
+pub(crate) fn shorten_in(text: &str, ellipsis: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let other = rest[word..].find(is_part).unwrap_or(rest.len() - word);
+        let (word, other) = (&rest[..word], &rest[word..word + other]);
+        out += &match is_ours(word) {
+            true => short(word, ellipsis),
+            false => word.to_owned(),
+        };
+        out += other;
+        rest = &rest[word.len() + other.len()..];
+    }
+    out
 }
 
 /// What somebody typed for an id.
@@ -89,6 +115,17 @@ mod tests {
     use super::*;
 
     const ID: &str = "exec_01KB6E7M9QX2T4V8N0R53QH8ZT";
+
+    #[test]
+    fn ids_in_a_sentence_are_short_and_all_else_is_as_it_was() {
+        let text =
+            "key of node_01KB6E7M9QX2T4V8N0R53QH8ZT (run_1), a_rather_long_name_of_somebody_else";
+        assert_eq!(
+            shorten_in(text, "…"),
+            "key of node_…3QH8ZT (run_1), a_rather_long_name_of_somebody_else"
+        );
+        assert_eq!(shorten_in("", "…"), "");
+    }
 
     #[test]
     fn ids_of_ours_shorten_to_their_tail_and_short_foreign_ones_stay_whole() {

@@ -52,6 +52,17 @@ impl Colour {
     }
 }
 
+/// A space at which no line ends.
+const BOUND: char = '\u{a0}';
+
+/// A text that stays on one line: a command to copy.
+pub(crate) fn bound(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+}
+
+/// Narrower terminals break lines where they like.
+const NARROWEST: usize = 60;
+
 /// How one stream looks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -100,8 +111,9 @@ impl Style {
         Self {
             colour,
             unicode: speaks_utf8(&env),
-            width: terminal.then(|| columns.unwrap_or(80).clamp(60, 160)),
-            redraws: terminal && !dumb,
+            width: terminal.then(|| columns.unwrap_or(80).clamp(NARROWEST, 160)),
+            // What is wider than the terminal takes more lines than are counted.
+            redraws: terminal && !dumb && columns.is_none_or(|columns| columns >= NARROWEST),
         }
     }
 
@@ -140,10 +152,20 @@ impl Style {
     }
 
     /// Breaks a sentence between words where the terminal ends; what follows begins at `indent`.
+    /// A command in backticks is one word: it is copied whole.
     pub(crate) fn wrapped(&self, indent: usize, text: &str) -> String {
         let Some(width) = self.width else {
-            return text.to_owned();
+            return text.replace(BOUND, " ");
         };
+        let pieces = text.split('`').enumerate().map(|(at, piece)| {
+            let command = at % 2 == 1 && piece.starts_with("muster ");
+            if command {
+                bound(piece)
+            } else {
+                piece.to_owned()
+            }
+        });
+        let text = pieces.collect::<Vec<_>>().join("`");
         let room = width.saturating_sub(indent).max(20);
         let (mut out, mut used) = (String::with_capacity(text.len()), 0);
         for word in text.split(' ') {
@@ -159,7 +181,7 @@ impl Style {
             out += word;
             used += wide;
         }
-        out
+        out.replace(BOUND, " ")
     }
 
     /// Cuts to so many columns, with a mark that it was cut.
@@ -297,6 +319,9 @@ mod tests {
         assert_eq!(of(true, Some(400)), Some(160));
         assert_eq!(of(true, None), Some(80));
         assert_eq!(of(false, Some(100)), None);
+        let redraws =
+            |columns| Style::find(ColourChoice::Auto, true, Some(columns), env(&[])).redraws;
+        assert!(redraws(60) && !redraws(59));
     }
 
     #[test]
@@ -308,6 +333,27 @@ mod tests {
         ])));
         assert!(!speaks_utf8(env(&[("LANG", "POSIX")])));
         assert!(speaks_utf8(env(&[])));
+    }
+
+    #[test]
+    fn a_sentence_is_broken_between_words_and_a_command_is_not() {
+        let narrow = Style {
+            width: Some(20),
+            ..Style::plain()
+        };
+        assert_eq!(
+            narrow.wrapped(0, "see `muster why exec_1`, or wait for it"),
+            "see\n`muster why exec_1`,\nor wait for it"
+        );
+        let told = format!("cancel it: {}", bound("muster cancel exec_1"));
+        assert_eq!(
+            narrow.wrapped(2, &told),
+            "cancel it:\n  muster cancel exec_1"
+        );
+        assert_eq!(
+            Style::plain().wrapped(2, &told),
+            "cancel it: muster cancel exec_1"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Lists as columns. Only the column that explains is cut or moved below; ids never are.
 
+use super::id;
 use super::style::{Colour, Style, columns_of};
 
 /// What may happen to a column when the terminal is narrow.
@@ -54,10 +55,18 @@ const GAP: usize = 2;
 /// Draws a table, each line with its end.
 pub(crate) fn draw(style: &Style, columns: &[Column], rows: &[Vec<Cell>]) -> String {
     let mut shown: Vec<usize> = (0..columns.len()).collect();
+    let text_of = |row: &[Cell], at: usize| {
+        let text = style.words(&row[at].text);
+        // On a terminal ids are short, in sentences, too.
+        match style.width.is_some() && columns[at].give == Give::Cut {
+            true => id::shorten_in(&text, style.ellipsis()),
+            false => text,
+        }
+    };
     let natural: Vec<usize> = (0..columns.len())
         .map(|at| {
             rows.iter()
-                .map(|row| columns_of(&style.words(&row[at].text)))
+                .map(|row| columns_of(&text_of(row, at)))
                 .chain([columns_of(columns[at].title)])
                 .max()
                 .unwrap_or(0)
@@ -114,9 +123,8 @@ pub(crate) fn draw(style: &Style, columns: &[Column], rows: &[Vec<Cell>]) -> Str
         let cells: Vec<(String, usize, Colour)> = shown
             .iter()
             .map(|at| {
-                let text = style.words(&row[*at].text);
                 (
-                    style.cut(&text, width_of(*at)),
+                    cut(style, &text_of(row, *at), width_of(*at)),
                     width_of(*at),
                     row[*at].colour,
                 )
@@ -126,11 +134,26 @@ pub(crate) fn draw(style: &Style, columns: &[Column], rows: &[Vec<Cell>]) -> Str
         if let (true, Some(at), Some(width)) = (below, cut_at, style.width)
             && row[at].text != "—"
         {
-            let text = style.cut(&style.words(&row[at].text), width - 4);
+            let text = cut(style, &text_of(row, at), width - 4);
             out += &format!("    {}\n", style.paint(row[at].colour, &text));
         }
     }
     out
+}
+
+/// Cuts a sentence; an id in it stays whole or goes.
+fn cut(style: &Style, text: &str, columns: usize) -> String {
+    let cut = style.cut(text, columns);
+    let Some(kept) = cut.strip_suffix(style.ellipsis()).filter(|_| cut != text) else {
+        return cut;
+    };
+    let word = kept.rfind(' ').map_or(0, |at| at + 1);
+    let whole = text[word..].split(' ').next().unwrap_or_default();
+    let is_id = whole.contains(&format!("_{}", style.ellipsis()));
+    match is_id && word > 0 && kept.len() < word + whole.len() {
+        true => format!("{}{}", &text[..word], style.ellipsis()),
+        false => cut,
+    }
 }
 
 fn line(style: &Style, cells: &[(String, usize, Colour)], out: &mut String) {
@@ -142,4 +165,22 @@ fn line(style: &Style, cells: &[(String, usize, Colour)], out: &mut String) {
         }
     }
     out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_in_a_sentence_is_whole_or_not_there() {
+        let style = Style {
+            width: Some(80),
+            ..Style::plain()
+        };
+        let text = "key of node_…3QH8ZT and more";
+        assert_eq!(cut(&style, text, 40), text);
+        assert_eq!(cut(&style, text, 25), "key of node_…3QH8ZT and …");
+        assert_eq!(cut(&style, text, 15), "key of …");
+        assert_eq!(cut(&style, "a long sentence", 9), "a long s…");
+    }
 }
