@@ -96,7 +96,7 @@ pub struct WorkerFilter {
 /// Which runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
-    /// Any of these; `Running` means "some member is open".
+    /// Any of these, as [`run_status`] says; but `Running` means "some member is open".
     pub statuses: Vec<Status>,
     /// Only where the root's agent is this.
     pub agent: Option<AgentId>,
@@ -166,7 +166,7 @@ pub struct RunSummary {
     pub id: RunId,
     /// Its root's row.
     pub root: ExecutionRow,
-    /// Its status: the root's, but running while any other member is open.
+    /// Its status, as [`run_status`] says.
     pub status: Status,
     /// Members, by status.
     pub counts: Vec<(Status, u64)>,
@@ -176,16 +176,28 @@ pub struct RunSummary {
     pub cancelled_at: Option<Timestamp>,
 }
 
-/// The status of a run from its root's and the counts of all its members: the root's own, but
-/// running while a member other than the root is open.
+/// What open members make of their run, the first that any of them is in: at work, or next in a
+/// queue, or waiting for somebody, or, when nothing else is open, paused.
+pub(crate) const OPEN_FIRST: [Status; 4] = [
+    Status::Running,
+    Status::Queued,
+    Status::Waiting,
+    Status::Paused,
+];
+
+/// The status of a run from its root's and the counts of all its members: what its open members
+/// make of it, the most active of them first; with none open, what became of the root.
+///
+/// | open members | status |
+/// |---|---|
+/// | none | the root's end |
+/// | any that runs | running |
+/// | none that runs, any queued | queued |
+/// | waiting and paused ones | waiting |
+/// | only paused ones | paused |
 pub fn run_status(root: Status, counts: &[(Status, u64)]) -> Status {
-    let open = |(status, _): &&(Status, u64)| !status.is_terminal();
-    let open: u64 = counts.iter().filter(open).map(|(_, count)| count).sum();
-    if open > u64::from(!root.is_terminal()) {
-        Status::Running
-    } else {
-        root
-    }
+    let any = |wanted: &Status| counts.iter().any(|(one, n)| one == wanted && *n > 0);
+    OPEN_FIRST.into_iter().find(any).unwrap_or(root)
 }
 
 /// An agent with its instances.

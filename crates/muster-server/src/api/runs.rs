@@ -60,7 +60,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 async fn list(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
     let filter = filter(&asked)?;
-    let states = [filter.states.clone(), filter.statuses.clone()].concat();
+    let wanted = wanted(&filter);
     let stamp = Stamp::now(&app);
     let counted = filter.clone();
     let counts: ExecutionCounts = app
@@ -81,9 +81,25 @@ async fn list(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
         })
         .number("count", i64::try_from(runs.len()).unwrap_or(i64::MAX))
         .value("counts", &counts)
-        .value("total", &counts.of_states(&states))
+        .value(
+            "total",
+            &wanted.map_or(0, |states| counts.of_states(&states)),
+        )
         .text_if("next_cursor", next.as_deref());
     Ok(writer.answer(StatusCode::OK))
+}
+
+/// The states that a filter lets through, none named for all; `None` when there is no such one.
+fn wanted(filter: &RunFilter) -> Option<Vec<Status>> {
+    let running = filter.statuses.contains(&Status::Running);
+    let fits = |state: &Status| {
+        let by_status = filter.statuses.is_empty()
+            || filter.statuses.contains(state)
+            || (running && !state.is_terminal());
+        by_status && (filter.states.is_empty() || filter.states.contains(state))
+    };
+    let states: Vec<Status> = Status::ALL.iter().copied().filter(fits).collect();
+    (!states.is_empty()).then_some(states)
 }
 
 fn filter(asked: &Asked) -> Result<RunFilter, Problem> {

@@ -155,6 +155,78 @@ async fn a_paused_run_takes_new_calls_as_paused_and_a_resume_lets_all_go() {
         .is_problem(404, "not_found");
 }
 
+/// A run is what its open members make of it, the same wherever it is shown: with all of them
+/// paused it is paused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_which_all_is_paused_says_so_everywhere() {
+    let directory = tempfile::tempdir().unwrap();
+    for sqlite in [false, true] {
+        let plane = match sqlite {
+            true => TestPlane::sqlite(directory.path()).await,
+            false => TestPlane::start().await,
+        };
+        let agent = FakeAgent::start(&plane, "a").await;
+        let run = [("x-run-id", "run_p")];
+        let body = json!({"input": {}});
+        let submit = async |n: usize| -> String {
+            let path = "/api/v1/execute/async/a.never";
+            let said = plane.client.post_with(path, &run, &body).await.json();
+            agent.until_seen(n).await;
+            said["execution_id"].as_str().unwrap().to_owned()
+        };
+        let first = submit(1).await;
+        let second = submit(2).await;
+        let is = async |state: &str, total: u64| {
+            let get = async |path: &str| -> Value {
+                let answer = plane.client.get(path).await;
+                assert_eq!(answer.status, 200, "{path}: {}", answer.json());
+                answer.json()
+            };
+            let one = get("/api/v1/runs/run_p").await;
+            assert_eq!(
+                (&one["state"], &one["status"]),
+                (&json!(state), &json!(state))
+            );
+            let columns = get("/api/v1/runs/run_p/steps?view=columns").await;
+            assert_eq!(columns["state"], state);
+            let steps = get("/api/v1/runs/run_p/steps").await;
+            assert_eq!(steps["status"], state);
+            let why = get("/api/v1/why/run_p?kind=run").await;
+            assert_eq!(why["state"], state, "{why}");
+            for word in ["running", "queued", "waiting", "paused"] {
+                let there = if word == state { total } else { 0 };
+                let list = get(&format!("/api/v1/runs?state={word}")).await;
+                assert_eq!(list["total"], there, "{state} as {word}: {list}");
+                assert_eq!(list["runs"].as_array().unwrap().len() as u64, there);
+                assert_eq!(list["counts"][state], total, "{list}");
+                // `status=running` is any that is open.
+                let there = if word == "running" { total } else { there };
+                let list = get(&format!("/api/v1/runs?status={word}")).await;
+                assert_eq!(list["total"], there, "{state} as {word}: {list}");
+                assert_eq!(list["runs"].as_array().unwrap().len() as u64, there);
+            }
+            let both = get(&format!("/api/v1/runs?state={state}&status=succeeded")).await;
+            assert_eq!(both["total"], 0, "{both}");
+        };
+        is("running", 1).await;
+        assert_eq!(pause(&plane, &first, "pause").await.status, 200);
+        is("running", 1).await;
+        let tree = "/api/v1/workflows/run_p/pause-tree";
+        assert_eq!(plane.as_person(tree, &json!({})).await.status, 200);
+        is("paused", 1).await;
+        let overview = plane.client.get("/api/v1/overview").await.json();
+        assert_eq!(
+            (&overview["paused"], &overview["running"]),
+            (&json!(2), &json!(0))
+        );
+        assert_eq!(pause(&plane, &second, "resume").await.status, 200);
+        is("running", 1).await;
+        let cancel = format!("/api/v1/executions/{second}/cancel");
+        assert_eq!(plane.client.post(&cancel, &json!({})).await.status, 200);
+        is("paused", 1).await;
+    }
+}
+
 /// Section 2: `on_parent_end`, by the call and by the function's tag.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_ends_with_its_parent_is_cancelled_and_its_agent_told() {

@@ -200,16 +200,8 @@ pub(super) fn runs(state: &State, filter: &RunFilter, page: &Page) -> Vec<RunSum
 }
 
 fn has_status(state: &State, root: &ExecutionRow, wanted: &[Status]) -> bool {
-    let open = state
-        .run_members(&root.run)
-        .any(|row| !row.status.is_terminal());
-    wanted.iter().any(|status| match status {
-        Status::Running => open,
-        Status::Queued | Status::Waiting | Status::Paused => root.status == *status,
-        Status::Succeeded | Status::Failed | Status::Cancelled | Status::Timeout => {
-            root.status == *status && !open
-        }
-    })
+    let is = summary(state, root.clone()).status;
+    wanted.contains(&is) || (wanted.contains(&Status::Running) && !is.is_terminal())
 }
 
 /// One run: its root, or, should that be missing, the member that came first.

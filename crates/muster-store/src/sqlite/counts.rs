@@ -9,7 +9,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use super::codes::Code;
 use super::known::all;
-use super::question::{OTHER_OPEN, Where, of_executions, of_runs};
+use super::question::{Where, of_executions, of_runs, state_of_run};
 use super::rows::Columns;
 use crate::{ExecutionFilter, RunFilter, StoreResult};
 
@@ -50,31 +50,31 @@ pub(super) fn run_counts(conn: &Connection, filter: &RunFilter) -> StoreResult<V
     let since = filter.also.ended_since.map_or(i64::MIN, |at| at.0);
     let until = filter.also.ended_until.map_or(i64::MAX, |at| at.0);
     let sql = format!(
-        "SELECT status, {OTHER_OPEN},
+        "SELECT status, {},
          coalesce(ended_at >= {since} AND ended_at < {until}, 0), count(*)
          FROM executions INDEXED BY executions_run WHERE run IN
          (SELECT run FROM executions INDEXED BY executions_open WHERE status < 4) AND {}
          GROUP BY 1, 2, 3",
+        state_of_run(),
         narrow.terms()
     );
     let open = all(conn, &sql, params_from_iter(narrow.values()), |row| {
         let mut from = Columns::of(row);
         Ok((
             from.int()?,
-            from.int()? != 0,
+            from.int()?,
             from.int()? != 0,
             from.number::<u64>()?,
         ))
     })?;
-    for (code, others, in_range, count) in open {
-        let Some(root) = Status::from_code(code) else {
+    for (root, state, in_range, count) in open {
+        let (Some(root), Some(state)) = (Status::from_code(root), Status::from_code(state)) else {
             continue;
         };
         if root.is_terminal() && in_range {
             let ended = counts.entry(root).or_default();
             *ended = ended.saturating_sub(count);
         }
-        let state = if others { Status::Running } else { root };
         *counts.entry(state).or_default() += count;
     }
     Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())

@@ -13,7 +13,7 @@ use super::codes::Code;
 use super::connection::failed;
 use super::known::{all, first, readable};
 use super::rows::{self, Columns, event_columns, execution_columns};
-use crate::question::run_status;
+use crate::question::{OPEN_FIRST, run_status};
 use crate::{
     Also, ApprovalFilter, ExecutionFilter, Page, RunFilter, RunSummary, StoreResult, StoredAgent,
 };
@@ -359,11 +359,6 @@ fn walked(
     })
 }
 
-/// A member other than the root is open.
-pub(super) const OTHER_OPEN: &str = "EXISTS (SELECT 1 FROM executions o INDEXED BY executions_open
-     WHERE o.status < 4 AND o.status IN (0, 1, 2, 3) AND o.run = executions.run
-     AND o.root IS NOT NULL)";
-
 const SOME_OPEN: &str = "EXISTS (SELECT 1 FROM executions m INDEXED BY executions_open
      WHERE m.status < 4 AND m.status IN (0, 1, 2, 3) AND m.run = executions.run)";
 
@@ -442,25 +437,42 @@ pub(super) fn runs(
         .collect()
 }
 
-/// Whether a run, whose root is at hand, is in a state. Says the same as [`run_status`].
-fn with_state(state: Status) -> String {
+/// A member of a run, whose root is at hand, is open in this state.
+fn any_in(state: Status) -> String {
     let code = state.code();
-    if state == Status::Running {
-        format!("(status = {code} OR {OTHER_OPEN})")
-    } else {
-        format!("(status = {code} AND NOT {OTHER_OPEN})")
-    }
+    format!(
+        "EXISTS (SELECT 1 FROM executions o INDEXED BY executions_open
+         WHERE o.status < 4 AND o.status = {code} AND o.run = executions.run)"
+    )
 }
 
-/// Whether a run, whose root is at hand, has a status. Mirrors [`run_status`].
+/// The state of a run, whose root is at hand. Says the same as [`run_status`].
+pub(super) fn state_of_run() -> String {
+    let mut out = "CASE".to_owned();
+    for state in OPEN_FIRST {
+        out.push_str(&format!(" WHEN {} THEN {}", any_in(state), state.code()));
+    }
+    out.push_str(" ELSE status END");
+    out
+}
+
+/// Whether a run, whose root is at hand, is in a state.
+fn with_state(state: Status) -> String {
+    let code = state.code();
+    if state.is_terminal() {
+        return format!("(status = {code} AND NOT {SOME_OPEN})");
+    }
+    let before = OPEN_FIRST.into_iter().take_while(|one| *one != state);
+    let mut terms: Vec<String> = before.map(|one| format!("NOT {}", any_in(one))).collect();
+    terms.push(any_in(state));
+    format!("({})", terms.join(" AND "))
+}
+
+/// Whether a run, whose root is at hand, has a status, where running is any that is open.
 fn with_status(status: Status) -> String {
-    let code = status.code();
-    if status == Status::Running {
-        SOME_OPEN.to_owned()
-    } else if status.is_terminal() {
-        format!("(status = {code} AND NOT {SOME_OPEN})")
-    } else {
-        format!("status = {code}")
+    match status {
+        Status::Running => SOME_OPEN.to_owned(),
+        other => with_state(other),
     }
 }
 
