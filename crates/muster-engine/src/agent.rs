@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 
 use crate::liveness::{InstanceFacts, InstanceState};
 use crate::queue::Queue;
-use crate::row::{AgentTags, Function, InstanceRow};
+use crate::row::{AgentTags, Function, HeldBy, InstanceRow};
 
 /// The first wait of a gate between two dials.
 pub(crate) const DIAL_FIRST: Duration = Duration::from_millis(50);
@@ -121,6 +121,8 @@ pub(crate) struct Agent {
     pub(crate) principal: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) held: bool,
+    /// Who holds it, as far as that is known.
+    pub(crate) held_by: Option<HeldBy>,
     /// What a person decided: 0 is no cap, `None` what the configuration says.
     pub(crate) cap: Option<u32>,
     /// Its tags that need an approval.
@@ -147,6 +149,7 @@ impl Agent {
             principal,
             created_at,
             held: false,
+            held_by: None,
             cap: None,
             tags: AgentTags::default(),
             unapproved: false,

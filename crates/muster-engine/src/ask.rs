@@ -9,6 +9,34 @@ use crate::engine::Engine;
 use crate::event::Question;
 use crate::execution::{Execution, Phase};
 
+/// How many calls that wait for one another a sentence names.
+const CHAIN_MAX: usize = 8;
+
+/// What something waits for, over all between.
+struct Chain {
+    text: String,
+    /// When that expires.
+    until: Option<Timestamp>,
+}
+
+fn name(execution: &Execution) -> String {
+    format!("{}.{}", execution.row.agent, execution.row.function)
+}
+
+/// How much time is left, in words: exact below a minute, else without what is too small to
+/// matter.
+fn left(now: Timestamp, until: Timestamp) -> String {
+    let seconds = until.since(now).as_secs();
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match seconds {
+        0 => "its time is up".to_owned(),
+        1..60 => format!("{seconds} s left"),
+        60..3_600 => format!("{minutes} m left"),
+        3_600..86_400 => format!("{hours} h {} m left", minutes % 60),
+        _ => format!("{days} d {} h left", hours % 24),
+    }
+}
+
 fn why_paused(target: &str, execution: &Execution, why: &mut Why) {
     let (id, run) = (&execution.row.id, &execution.row.run);
     why.verdict = match execution.row.status_reason.as_deref() {
@@ -69,6 +97,13 @@ impl Engine {
             Question::Fleet(question) => self.fleet_ask(now, &question),
             Question::HeldBack => Reply::HeldBack {
                 reason: self.hold.clone(),
+                by: self.hold_by.clone(),
+                agents: self
+                    .agents
+                    .values()
+                    .filter(|agent| agent.held)
+                    .map(|agent| (agent.id.clone(), agent.held_by.clone()))
+                    .collect(),
                 queued: self
                     .agents
                     .values()
@@ -105,7 +140,9 @@ impl Engine {
             starts_in_ms: agent.queue.starts_in_ms(agent.queue.len(), now),
             held: agent.held || self.hold.is_some(),
             held_itself: agent.held,
+            held_by: agent.held_by.clone(),
             hold: self.hold.clone(),
+            hold_by: self.hold_by.clone(),
             can_start: agent.can_start(now, self.liveness(&agent.id)),
             absorbed_until: self.absorbed_until(agent),
             tags: agent.tags.clone(),
@@ -141,7 +178,7 @@ impl Engine {
         match &execution.phase {
             _ if execution.row.status == Status::Paused => why_paused(&target, execution, &mut why),
             _ if execution.row.status == Status::Waiting => {
-                self.why_waits(&target, execution, &mut why);
+                self.why_waits(now, &target, execution, &mut why);
             }
             Phase::Shelved => {}
             Phase::Queued => self.why_queued(now, &target, execution, agent, &mut why),
@@ -220,14 +257,52 @@ impl Engine {
         Some(why)
     }
 
-    fn why_waits(&self, target: &str, execution: &Execution, why: &mut Why) {
+    /// What a child is called and what it waits for itself, down to where the waiting ends.
+    fn chain(&self, now: Timestamp, child: &str) -> Chain {
+        let Some(child) = self.executions.get(child) else {
+            // It has ended in this very batch, or was not read yet.
+            let text = format!("a call of its own, {child}");
+            return Chain { text, until: None };
+        };
+        let mut names = vec![name(child)];
+        let mut last = child;
+        // As deep as a tree of calls may be said in one sentence.
+        while names.len() < CHAIN_MAX
+            && let Some(wait) = last.waits_for(WaitCause::AwaitingChild)
+            && let Some(next) = self.executions.get(&*wait.reference)
+        {
+            names.push(name(next));
+            last = next;
+        }
+        let (what, until) = match self.approvals.pending(&last.row.id) {
+            Some(approval) => {
+                let until = approval.expires_at;
+                let left = left(now, until);
+                (format!("a person decides, {left}"), Some(until))
+            }
+            None => {
+                let what = match last.row.status {
+                    Status::Paused => "it is paused",
+                    Status::Waiting => "it waits itself",
+                    _ => "it is at work",
+                };
+                (what.to_owned(), None)
+            }
+        };
+        Chain {
+            text: format!("{}: {what}", names.join(", which waits for ")),
+            until,
+        }
+    }
+
+    fn why_waits(&self, now: Timestamp, target: &str, execution: &Execution, why: &mut Why) {
         let id = &execution.row.id;
         let agent = &execution.row.agent;
         if let Some(approval) = self.approvals.pending(id) {
             why.verdict = format!(
-                "{target} waits for a person's decision on {:?}, asked at {}",
+                "{target} waits for a person's decision on {:?}, {}",
                 approval.request,
-                approval.requested_at.rfc3339()
+                left(now, approval.expires_at)
             );
             why.rule_id = "approval";
             why.rule = format!(
@@ -248,7 +323,12 @@ impl Engine {
                     .push(("see what is asked".into(), (**url).into()));
             }
         } else if let Some(wait) = execution.waits_for(WaitCause::AwaitingChild) {
-            why.verdict = format!("{target} waits for {}, which waits itself", wait.reference);
+            let chain = self.chain(now, &wait.reference);
+            why.verdict = format!("{target} waits for {}", chain.text);
+            if let Some(until) = chain.until {
+                why.next
+                    .push((until, "what it waits for in the end expires".into()));
+            }
             why.rule_id = "awaiting_child";
             why.rule = format!(
                 "its agent said so; it goes on when no call of it waits any more, and holds no slot of {agent} until then"
@@ -275,8 +355,24 @@ impl Engine {
             let command = format!("muster tags approve {}", agent.id);
             return why.changes.push(("approve them".into(), command));
         }
-        let reason = self.hold.as_deref().unwrap_or("the agent is held");
-        why.verdict = format!("{target} waits because dispatching is on hold: {reason}");
+        let (reason, by) = match &self.hold {
+            Some(reason) => (Some(&**reason), self.hold_by.as_ref()),
+            None => {
+                let by = agent.and_then(|agent| agent.held_by.as_ref());
+                (by.map(|by| &*by.reason), by)
+            }
+        };
+        let what = match &self.hold {
+            Some(_) => "dispatching is on hold".to_owned(),
+            None => format!("{} is on hold", execution.row.agent),
+        };
+        why.verdict = format!("{target} waits because {what}");
+        if let Some(by) = by {
+            why.verdict.push_str(&format!(" by {}", by.by));
+        }
+        if let Some(reason) = reason {
+            why.verdict.push_str(&format!(": {reason}"));
+        }
         why.rule_id = "hold";
         why.rule = "while a hold is set nothing is dispatched".into();
         let command = match &self.hold {

@@ -18,8 +18,8 @@ use crate::liveness::InstanceFacts;
 use crate::refusal::Refusal;
 use crate::row::{
     AgentRow, AgentTags, ApprovalRow, AttemptOutcome, AttemptRow, DeliveryRow, EventRow,
-    ExecutionRow, Function, InstanceRow, KeyRow, Payload, PayloadKind, QueueKey, Replay, RunRow,
-    Wait,
+    ExecutionRow, Function, HeldBy, InstanceRow, KeyRow, Payload, PayloadKind, QueueKey, Replay,
+    RunRow, Wait,
 };
 
 /// Everything a step, or a batch of steps, wants done.
@@ -130,6 +130,13 @@ pub enum Write {
     InsertEvent(Arc<EventRow>),
     /// Why nothing is dispatched at all; `None` lifts it.
     SetHold(Option<Arc<str>>),
+    /// Who holds all, or one agent; `None` forgets it.
+    SetHeldBy {
+        /// One agent, or all.
+        agent: Option<AgentId>,
+        /// Who.
+        by: Option<HeldBy>,
+    },
     /// A change of the fleet.
     Fleet(FleetWrite),
 }
@@ -515,6 +522,10 @@ pub enum Reply {
     HeldBack {
         /// Why nothing is dispatched at all, if so.
         reason: Option<Arc<str>>,
+        /// Who holds all, as far as that is known.
+        by: Option<HeldBy>,
+        /// Agents that are held one by one, and who holds each.
+        agents: Vec<(AgentId, Option<HeldBy>)>,
         /// Queued executions per agent.
         queued: Vec<(AgentId, u64)>,
     },
@@ -690,8 +701,12 @@ pub struct AgentState {
     pub held: bool,
     /// It is held itself, whatever holds everything.
     pub held_itself: bool,
+    /// Who holds it itself, as far as that is known.
+    pub held_by: Option<HeldBy>,
     /// Why nothing is dispatched at all.
     pub hold: Option<Arc<str>>,
+    /// Who holds all, as far as that is known.
+    pub hold_by: Option<HeldBy>,
     /// Some instance could take a call now.
     pub can_start: bool,
     /// When the first that waits for it to come back is given up.

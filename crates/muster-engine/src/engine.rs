@@ -17,7 +17,7 @@ use crate::limits::Limits;
 use crate::liveness::LivenessLimits;
 use crate::recent::Recent;
 use crate::recovery::Outage;
-use crate::row::{EventKind, EventRow, Payload};
+use crate::row::{EventKind, EventRow, HeldBy, Payload};
 use crate::timers::{TimerKey, Timers};
 
 /// A run with open members in memory.
@@ -73,6 +73,8 @@ pub struct Engine {
     /// Queued and waiting over all agents.
     pub(crate) waiting_total: u64,
     pub(crate) hold: Option<Arc<str>>,
+    /// Who holds all, as far as that is known.
+    pub(crate) hold_by: Option<HeldBy>,
     pub(crate) draining: bool,
     pub(crate) drain_ended: bool,
     pub(crate) store_full: bool,
@@ -171,8 +173,9 @@ impl Engine {
             Event::Held {
                 agent,
                 reason,
+                by,
                 waiter,
-            } => self.held(now, agent.as_ref(), reason, waiter, out),
+            } => self.held(now, agent.as_ref(), (reason, by), waiter, out),
             Event::AgentRetired {
                 agent,
                 dry_run,
@@ -343,15 +346,21 @@ impl Engine {
         &mut self,
         now: Timestamp,
         agent: Option<&AgentId>,
-        reason: Option<Arc<str>>,
+        (reason, by): (Option<Arc<str>>, Arc<str>),
         waiter: Waiter,
         out: &mut Effects,
     ) {
         let mut line = EventRow::line(EventKind::HoldChanged, now);
+        let kept = reason.clone().map(|reason| HeldBy {
+            by,
+            at: now,
+            reason,
+        });
         line.text = Some(reason.clone().unwrap_or_else(|| "lifted".into()));
         match agent {
             None => {
                 self.hold = reason.clone();
+                self.hold_by.clone_from(&kept);
                 out.writes.push(Write::SetHold(reason));
                 self.tell(line, out);
             }
@@ -361,6 +370,7 @@ impl Engine {
                     return;
                 };
                 agent.held = reason.is_some();
+                agent.held_by.clone_from(&kept);
                 out.writes.push(Write::SetAgentHold {
                     agent: id.clone(),
                     held: agent.held,
@@ -369,6 +379,10 @@ impl Engine {
                 self.tell(line, out);
             }
         }
+        out.writes.push(Write::SetHeldBy {
+            agent: agent.cloned(),
+            by: kept,
+        });
         out.replies.push((waiter, Reply::Done));
         let freed: Vec<AgentId> = match agent {
             Some(id) => vec![id.clone()],

@@ -229,6 +229,8 @@ pub enum Event {
         agent: Option<AgentId>,
         /// The reason; `None` lifts it.
         reason: Option<Arc<str>>,
+        /// Who wants it.
+        by: Arc<str>,
         /// Who is told.
         waiter: Waiter,
     },

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use muster_wire::{ExecutionKind, FunctionKind, Status, Timestamp, WaitCause};
+use muster_wire::{AgentId, ExecutionKind, FunctionKind, Status, Timestamp, WaitCause};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::agent::{Agent, Gate, Instance};
@@ -61,6 +61,12 @@ impl Engine {
         snapshot: Snapshot,
         out: &mut Effects,
     ) -> Engine {
+        let held_by = |agent: Option<&AgentId>| {
+            let of = snapshot.held_by.iter().find(|(of, _)| of.as_ref() == agent);
+            of.map(|(_, by)| by.clone())
+        };
+        // Kept beside the hold: what was kept of another one says nothing of this.
+        let hold_by = held_by(None).filter(|by| Some(&by.reason) == snapshot.hold.as_ref());
         let mut engine = Engine {
             secret_key,
             now,
@@ -83,7 +89,8 @@ impl Engine {
             circuits: Vec::new(),
             observed: 0,
             waiting_total: 0,
-            hold: snapshot.hold,
+            hold: snapshot.hold.clone(),
+            hold_by,
             draining: false,
             drain_ended: false,
             outage: Outage::default(),
@@ -101,6 +108,7 @@ impl Engine {
         for row in snapshot.agents {
             let mut agent = Agent::new(row.id.clone(), row.principal, row.created_at);
             agent.held = row.held;
+            agent.held_by = held_by(Some(&row.id)).filter(|_| row.held);
             agent.cap = row.cap;
             let need = engine.limits.tags_need_approval;
             agent.unapproved = need && !row.tags.unapproved().is_empty();

@@ -465,6 +465,17 @@ pub struct QueuedRow {
     pub row: ExecutionRow,
 }
 
+/// Who stopped dispatching, when and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldBy {
+    /// The principal; `plane` for the plane itself.
+    pub by: Arc<str>,
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: Arc<str>,
+}
+
 /// What a start reads from the store.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -486,6 +497,8 @@ pub struct Snapshot {
     pub approvals: Vec<ApprovalRow>,
     /// Why nothing is dispatched at all, if so.
     pub hold: Option<Arc<str>>,
+    /// Who holds all, or one agent, as far as that was kept.
+    pub held_by: Vec<(Option<AgentId>, HeldBy)>,
     /// Nodes and workers.
     pub fleet: crate::fleet::FleetSnapshot,
 }

@@ -58,7 +58,8 @@ pub(crate) fn commit(commit: &Commit, stored: u64) -> StoreResult<()> {
             | Write::InsertDelivery(_)
             | Write::SetAgentTags { .. }
             | Write::InsertKey(_)
-            | Write::SetHold(_) => {}
+            | Write::SetHold(_)
+            | Write::SetHeldBy { .. } => {}
         }
     }
     if last != commit.last_seq {

@@ -482,6 +482,7 @@ fn a_hold_queues_what_comes_and_lets_it_go_when_it_is_lifted() {
     world.step(muster_engine::Event::Held {
         agent: None,
         reason: Some("restored".into()),
+        by: "ada".into(),
         waiter,
     });
     let (_, id) = world.call(Lane::Async, "a.f");
@@ -493,6 +494,7 @@ fn a_hold_queues_what_comes_and_lets_it_go_when_it_is_lifted() {
     world.step(muster_engine::Event::Held {
         agent: None,
         reason: None,
+        by: "ada".into(),
         waiter,
     });
     assert_eq!(world.sent(&id), 1);

@@ -494,6 +494,7 @@ impl Play {
                 world.step(Event::Held {
                     agent: agent.map(|a| muster_wire::AgentId::trusted(AGENTS[a as usize])),
                     reason: on.then(|| "test".into()),
+                    by: "ada".into(),
                     waiter,
                 });
             }
@@ -551,6 +552,7 @@ impl Play {
             self.world.step(Event::Held {
                 agent: agent.map(muster_wire::AgentId::trusted),
                 reason: None,
+                by: "ada".into(),
                 waiter,
             });
         }

@@ -561,6 +561,7 @@ fn under_a_hold_a_wait_does_not_run_out_and_after_it_it_begins_anew() {
         world.step(Event::Held {
             agent: None,
             reason,
+            by: "ada".into(),
             waiter,
         });
         if crash {
@@ -573,6 +574,7 @@ fn under_a_hold_a_wait_does_not_run_out_and_after_it_it_begins_anew() {
         world.step(Event::Held {
             agent: None,
             reason: None,
+            by: "ada".into(),
             waiter,
         });
         while world.dialled("a", false) {

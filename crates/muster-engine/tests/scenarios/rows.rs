@@ -25,6 +25,7 @@ pub(crate) struct Rows {
     pub(crate) payloads: BTreeMap<(ExecutionId, PayloadKind), Payload>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) hold: Option<Arc<str>>,
+    pub(crate) held_by: Vec<(Option<AgentId>, muster_engine::row::HeldBy)>,
     pub(crate) nodes: BTreeMap<NodeId, NodeRow>,
     pub(crate) workers: BTreeMap<WorkerId, WorkerRow>,
     pub(crate) fleet_history: Vec<FleetHistoryRow>,
@@ -221,6 +222,10 @@ impl Rows {
                 self.events.push((*row).clone());
             }
             Write::SetHold(reason) => self.hold = reason,
+            Write::SetHeldBy { agent, by } => {
+                self.held_by.retain(|(of, _)| *of != agent);
+                self.held_by.extend(by.map(|by| (agent, by)));
+            }
         }
     }
 
@@ -274,6 +279,7 @@ impl Rows {
                 .cloned()
                 .collect(),
             hold: self.hold.clone(),
+            held_by: self.held_by.clone(),
         }
     }
 

@@ -7,6 +7,8 @@ use axum::Json;
 use axum::extract::State;
 use muster_engine::Reply;
 use muster_engine::event::{Event, Question};
+use muster_engine::row::HeldBy;
+use muster_wire::api::At;
 use muster_wire::{AgentId, Category};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -18,6 +20,9 @@ use crate::api::caller::Caller;
 use crate::api::keys::audit;
 use crate::api::problem::Problem;
 use crate::app::App;
+
+/// Why nobody knows who holds something.
+pub(crate) const BY_UNKNOWN: &str = "it was held by an older build, which did not keep by whom";
 
 /// The longest reason.
 const REASON_BYTES_MAX: usize = 500;
@@ -36,10 +41,40 @@ struct HoldShown {
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Who holds it; `null` when nothing is held, or nobody knows.
+    #[schema(required)]
+    by: Option<String>,
+    /// Why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_unknown: Option<&'static str>,
+    /// Since when; `null` when nothing is held, or nobody knows.
+    #[schema(required)]
+    since: Option<At>,
     /// Agents that are held one by one.
     agents: Vec<String>,
+    /// The same agents, with who holds each, since when and why.
+    held_agents: Vec<HeldAgentShown>,
     /// What is queued behind a hold, by agent.
     queued: Vec<QueuedShown>,
+}
+
+/// An agent that is held by itself.
+#[derive(Debug, Serialize, ToSchema)]
+struct HeldAgentShown {
+    /// The agent.
+    agent: String,
+    /// Who holds it; `null` when nobody knows.
+    #[schema(required)]
+    by: Option<String>,
+    /// Why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_unknown: Option<&'static str>,
+    /// Since when; `null` when nobody knows.
+    #[schema(required)]
+    since: Option<At>,
+    /// Why it is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 /// Queued executions of one agent.
@@ -102,11 +137,23 @@ struct Lifted {
     responses((status = 200, description = "The hold, held agents, and what waits behind them.", body = HoldShown)))]
 async fn show(State(app): State<App>) -> Result<Json<HoldShown>, Problem> {
     let back = HeldBack::ask(&app).await?;
+    let held = back.reason.is_some();
+    let agent = |(agent, by): &(AgentId, Option<HeldBy>)| HeldAgentShown {
+        agent: agent.to_string(),
+        by: by.as_ref().map(|by| by.by.to_string()),
+        by_unknown: by.is_none().then_some(BY_UNKNOWN),
+        since: by.as_ref().map(|by| At(by.at)),
+        reason: by.as_ref().map(|by| by.reason.to_string()),
+    };
     Ok(Json(HoldShown {
-        held: back.reason.is_some(),
-        reason: back.reason.as_deref().map(str::to_owned),
+        held,
+        by: back.by.as_ref().map(|by| by.by.to_string()),
+        by_unknown: (held && back.by.is_none()).then_some(BY_UNKNOWN),
+        since: back.by.as_ref().map(|by| At(by.at)),
         queued: back.shown(|_| true),
-        agents: back.agents.iter().map(ToString::to_string).collect(),
+        agents: back.agents_but(None),
+        held_agents: back.agents.iter().map(agent).collect(),
+        reason: back.reason.as_deref().map(str::to_owned),
     }))
 }
 
@@ -129,7 +176,7 @@ async fn hold(
         )));
     }
     let agent = agent(wanted.agent.as_deref())?;
-    change(&app, agent.clone(), Some(reason.into())).await?;
+    change(&app, &caller, agent.clone(), Some(reason.into())).await?;
     write_audit(&app, &caller, "hold.set", agent.as_ref(), reason.to_owned()).await?;
     show(State(app)).await
 }
@@ -161,7 +208,7 @@ async fn unhold(
     let back = HeldBack::ask(&app).await?;
     let queued = back.let_go_by(agent.as_ref());
     if !asked.dry_run {
-        change(&app, agent.clone(), None).await?;
+        change(&app, &caller, agent.clone(), None).await?;
         if agent.is_none() {
             // Whoever lifts it has looked: the store may stay where it is.
             app.blocking(|stores| stores.decisions.accept_place())
@@ -199,15 +246,17 @@ fn no_such_agent(agent: &AgentId) -> Problem {
 
 async fn change(
     app: &App,
+    caller: &Caller,
     agent: Option<AgentId>,
     reason: Option<Arc<str>>,
 ) -> Result<(), Problem> {
-    let event_agent = agent.clone();
+    let (event_agent, by) = (agent.clone(), caller.principal.clone());
     let reply = app
         .driver
         .ask(move |waiter| Event::Held {
             agent: event_agent,
             reason,
+            by,
             waiter,
         })
         .await?;
@@ -235,45 +284,50 @@ async fn write_audit(
 }
 
 /// What the engine holds back.
-struct HeldBack {
-    reason: Option<Arc<str>>,
+pub(crate) struct HeldBack {
+    pub(crate) reason: Option<Arc<str>>,
+    pub(crate) by: Option<HeldBy>,
     queued: Vec<(AgentId, u64)>,
-    agents: Vec<AgentId>,
+    agents: Vec<(AgentId, Option<HeldBy>)>,
 }
 
 impl HeldBack {
-    async fn ask(app: &App) -> Result<Self, Problem> {
-        let ask = |question: Question| {
-            app.driver
-                .ask(move |waiter| Event::Asked { question, waiter })
-        };
-        let (reason, queued) = match ask(Question::HeldBack).await? {
-            Reply::HeldBack { reason, queued } => (reason, queued),
-            Reply::Refused(refusal) => return Err(refusal.into()),
-            other => {
-                return Err(Problem::internal(&format!(
-                    "a question was answered with {other:?}"
-                )));
+    /// Asks for it.
+    ///
+    /// # Errors
+    /// When the engine cannot answer.
+    pub(crate) async fn ask(app: &App) -> Result<Self, Problem> {
+        let question = Question::HeldBack;
+        match app
+            .driver
+            .ask(move |waiter| Event::Asked { question, waiter })
+            .await?
+        {
+            Reply::HeldBack {
+                reason,
+                by,
+                mut agents,
+                queued,
+            } => {
+                agents.sort_by(|a, b| a.0.cmp(&b.0));
+                Ok(Self {
+                    reason,
+                    by,
+                    queued,
+                    agents,
+                })
             }
-        };
-        // The engine counts an agent as held under a hold over everything; what was decided of
-        // each one alone is in the store.
-        let stored = app.blocking(|stores| stores.decisions.agents(None)).await?;
-        let agents = stored
-            .into_iter()
-            .filter(|agent| agent.row.held)
-            .map(|agent| agent.row.id)
-            .collect();
-        Ok(Self {
-            reason,
-            queued,
-            agents,
-        })
+            Reply::Refused(refusal) => Err(refusal.into()),
+            other => Err(Problem::internal(&format!(
+                "a question was answered with {other:?}"
+            ))),
+        }
     }
 
     /// Agents that are held one by one, without one.
     fn agents_but(&self, but: Option<&AgentId>) -> Vec<String> {
-        let stay = self.agents.iter().filter(|agent| Some(*agent) != but);
+        let agents = self.agents.iter().map(|(agent, _)| agent);
+        let stay = agents.filter(|agent| Some(*agent) != but);
         stay.map(ToString::to_string).collect()
     }
 
@@ -282,7 +336,7 @@ impl HeldBack {
     fn let_go_by(&self, lifting: Option<&AgentId>) -> Vec<QueuedShown> {
         self.shown(|agent| match lifting {
             Some(lifted) => self.reason.is_none() && agent == lifted,
-            None => !self.agents.contains(agent),
+            None => !self.agents.iter().any(|(held, _)| held == agent),
         })
     }
 

@@ -145,6 +145,21 @@ pub(crate) fn line(state: &AgentState) -> QueueLine {
     }
 }
 
+/// The hold over an agent in words: who, and why.
+pub(crate) fn hold_text(state: &AgentState) -> String {
+    let (mut text, by) = match &state.hold {
+        Some(_) => ("everything is held".to_owned(), state.hold_by.as_ref()),
+        None => (format!("{} is held", state.id), state.held_by.as_ref()),
+    };
+    if let Some(by) = by {
+        text.push_str(&format!(" by {}", by.by));
+    }
+    if let Some(reason) = state.hold.as_deref().or(by.map(|by| &*by.reason)) {
+        text.push_str(&format!(": {reason}"));
+    }
+    text
+}
+
 /// What holds an agent's queue up: the strongest cause, as the engine itself asks for them.
 pub(crate) fn held_by(state: &AgentState) -> Option<HeldBy> {
     let waits = state.queued > 0 || state.places > 0;
@@ -155,11 +170,8 @@ pub(crate) fn held_by(state: &AgentState) -> Option<HeldBy> {
             until: None,
         })
     };
-    if let Some(reason) = &state.hold {
-        return says(HeldCause::Hold, format!("everything is held: {reason}"));
-    }
-    if state.held_itself {
-        return says(HeldCause::Hold, format!("{} is held", state.id));
+    if state.hold.is_some() || state.held_itself {
+        return says(HeldCause::Hold, hold_text(state));
     }
     let unapproved = state.tags.unapproved();
     if waits && !unapproved.is_empty() {

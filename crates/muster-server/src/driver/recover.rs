@@ -48,6 +48,7 @@ impl<E: Decider> Driver<E> {
                 let held = Event::Held {
                     agent: None,
                     reason: caution,
+                    by: "plane".into(),
                     waiter: Waiter(0),
                 };
                 engine.step(now, held, &mut out);

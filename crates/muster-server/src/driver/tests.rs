@@ -135,6 +135,7 @@ async fn a_store_taken_over_by_another_ends_the_driver() {
     let hold = |waiter| Event::Held {
         agent: None,
         reason: Some("test".into()),
+        by: "ada".into(),
         waiter,
     };
     assert!(handle.ask(hold).await.is_err());

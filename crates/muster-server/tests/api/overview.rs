@@ -178,6 +178,91 @@ async fn what_needs_somebody_is_named_with_its_page() {
     drop(agent);
 }
 
+/// A hold over everything is in the needs though nobody is registered, with who holds it; so is
+/// that of one agent; and both are kept over a restart of the plane.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_holds_what_is_named_everywhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane = TestPlane::sqlite(directory.path()).await;
+    let free = plane.client.get("/api/v1/hold").await.json();
+    assert_eq!(
+        (&free["held"], &free["by"], &free["held_agents"]),
+        (&json!(false), &Value::Null, &json!([]))
+    );
+    let all = json!({"reason": "moving house"});
+    let held = plane.as_person("/api/v1/hold", &all).await.json();
+    assert_eq!(
+        (&held["held"], &held["by"], &held["reason"]),
+        (&json!(true), &json!("ada"), &json!("moving house"))
+    );
+    let now = overview(&plane).await;
+    let need = &now["needs"][0];
+    assert_eq!(
+        (&need["kind"], &need["by"], &need["since"]),
+        (&json!("hold"), &json!("ada"), &held["since"]),
+        "{now}"
+    );
+    assert_eq!(
+        need["text"],
+        "nothing is dispatched; ada holds it: moving house"
+    );
+
+    let _agent = FakeAgent::start(&plane, "a").await;
+    let waits = plane.submit("a.echo", json!({})).await;
+    let why = plane
+        .client
+        .get(&format!("/api/v1/why/{waits}"))
+        .await
+        .json();
+    let said = "a.echo waits because dispatching is on hold by ada: moving house";
+    assert_eq!(why["verdict"], said, "{why}");
+    let one = json!({"agent": "a", "reason": "it misbehaves"});
+    assert_eq!(plane.as_person("/api/v1/hold", &one).await.status, 200);
+    plane.running.stop().await;
+
+    let plane = TestPlane::sqlite(directory.path()).await;
+    let held = plane.client.get("/api/v1/hold").await.json();
+    assert_eq!(held["by"], "ada", "{held}");
+    let own = &held["held_agents"][0];
+    assert_eq!(
+        (&own["agent"], &own["by"], &own["reason"]),
+        (&json!("a"), &json!("ada"), &json!("it misbehaves"))
+    );
+    assert!(own["since"].is_string());
+    let lifted = plane.as_person("/api/v1/unhold", &json!({})).await;
+    assert_eq!(lifted.status, 200);
+    let agent = plane.client.get("/api/v1/nodes/a").await.json();
+    assert_eq!(agent["hold"]["everything"], false, "{agent}");
+    assert_eq!(agent["hold"]["by"], "ada");
+    let why = plane
+        .client
+        .get(&format!("/api/v1/why/{waits}"))
+        .await
+        .json();
+    let said = "a.echo waits because a is on hold by ada: it misbehaves";
+    assert_eq!(why["verdict"], said, "{why}");
+    let queue = plane.client.get("/api/v1/queues/a").await.json();
+    let text = "a is held by ada: it misbehaves";
+    assert_eq!(queue["held_by"]["text"], text, "{queue}");
+    let now = overview(&plane).await;
+    assert_eq!(cause(&now, "hold")["text"], text, "{now}");
+    let text = now["needs"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("ada holds it: it misbehaves; 1 wait"),
+        "{now}"
+    );
+    let lifted = plane
+        .as_person("/api/v1/unhold", &json!({"agent": "a"}))
+        .await;
+    assert_eq!(lifted.status, 200);
+    let free = plane.client.get("/api/v1/hold").await.json();
+    assert_eq!(free["held_agents"], json!([]));
+    assert_eq!(
+        plane.client.get("/api/v1/nodes/a").await.json().get("hold"),
+        None
+    );
+}
+
 /// A page that polls learns that nothing changed but time.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overview_that_says_the_same_is_not_sent_again() {

@@ -568,5 +568,6 @@ fn snapshot(state: &State) -> Snapshot {
             .cloned()
             .collect(),
         hold: state.hold.clone(),
+        held_by: state.held_by.clone().into_iter().collect(),
     }
 }

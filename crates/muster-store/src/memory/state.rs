@@ -8,8 +8,8 @@ use muster_engine::Write;
 use muster_engine::effect::ExecutionChange;
 use muster_engine::event::KnownRun;
 use muster_engine::row::{
-    AgentRow, ApprovalRow, AttemptRow, EventRow, ExecutionRow, InstanceRow, KeyRow, Payload,
-    PayloadKind, RunRow,
+    AgentRow, ApprovalRow, AttemptRow, EventRow, ExecutionRow, HeldBy, InstanceRow, KeyRow,
+    Payload, PayloadKind, RunRow,
 };
 use muster_wire::{AgentId, ExecutionId, InstanceId, RunId, Timestamp};
 use rustc_hash::FxHashMap;
@@ -47,6 +47,7 @@ pub(super) struct State {
     pub(super) instances: BTreeMap<(AgentId, InstanceId), InstanceRow>,
     pub(super) fleet: Fleet,
     pub(super) hold: Option<Arc<str>>,
+    pub(super) held_by: BTreeMap<Option<AgentId>, HeldBy>,
     pub(super) quarantine: BTreeMap<String, QuarantineItem>,
 }
 
@@ -177,6 +178,7 @@ impl State {
             }
             Write::DropAgent(agent) => {
                 let row = self.agents.remove(agent);
+                let held_by = self.held_by.remove_entry(&Some(agent.clone()));
                 let gone: Vec<_> = self
                     .instances
                     .keys()
@@ -190,6 +192,7 @@ impl State {
                 Ok(Box::new(move |state| {
                     state.agents.extend(row.map(|row| (row.id.clone(), row)));
                     state.instances.extend(gone);
+                    state.held_by.extend(held_by);
                 }))
             }
             Write::SetAgentCap { agent, cap } => {
@@ -283,6 +286,16 @@ impl State {
             Write::SetHold(reason) => {
                 let before = std::mem::replace(&mut self.hold, reason.clone());
                 Ok(Box::new(move |state| state.hold = before))
+            }
+            Write::SetHeldBy { agent, by } => {
+                let before = match by {
+                    Some(by) => self.held_by.insert(agent.clone(), by.clone()),
+                    None => self.held_by.remove(agent),
+                };
+                let agent = agent.clone();
+                Ok(Box::new(move |state| {
+                    put_back(&mut state.held_by, agent, before);
+                }))
             }
         }
     }

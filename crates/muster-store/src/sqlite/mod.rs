@@ -14,6 +14,7 @@ mod counts;
 mod fleet;
 mod fleet_rows;
 mod glance;
+mod holds;
 mod key;
 mod known;
 mod kv;

@@ -60,6 +60,7 @@ pub(super) fn restore(conn: &Connection, now: Timestamp) -> StoreResult<Restored
             [],
             |row| Columns::of(row).arc(),
         )?,
+        held_by: super::holds::read(conn)?,
     };
     if aside.new.len() > UNREADABLE_MAX {
         return Err(StoreError::TooManyUnreadable(aside.new.len()));

@@ -93,6 +93,7 @@ pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> 
             for sql in [
                 "DELETE FROM instances WHERE agent = ?1",
                 "DELETE FROM agents WHERE id = ?1",
+                "DELETE FROM meta WHERE name = 'hold_by:' || ?1",
             ] {
                 conn.prepare_cached(sql)
                     .and_then(|mut s| s.execute([agent.as_str()]))
@@ -120,6 +121,7 @@ pub(super) fn apply(conn: &Connection, numbers: &mut Numbers, write: &Write) -> 
         Write::InsertEvent(row) => insert_event(conn, row),
         Write::Fleet(write) => super::fleet::apply(conn, write),
         Write::SetHold(reason) => set_hold(conn, reason.as_deref()),
+        Write::SetHeldBy { agent, by } => super::holds::put(conn, agent.as_ref(), by.as_ref()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_engine::Write;
 use muster_engine::effect::ExecutionChange;
 use muster_engine::event::AttemptKey;
-use muster_engine::row::{AttemptOutcome, EventKind, KeyRow, PayloadKind, RunRow};
+use muster_engine::row::{AttemptOutcome, EventKind, HeldBy, KeyRow, PayloadKind, RunRow};
 use muster_store::{
     CommitEnd, Durability, ExecutionFilter, MemoryStore, Options, Page, RunFilter, SqliteStore,
 };
@@ -96,6 +96,14 @@ fn write() -> impl Strategy<Value = Write> {
                 say(line)
             }),
             1 => any::<bool>().prop_map(|held| Write::SetHold(held.then(|| Arc::from("held")))),
+            1 => (any::<bool>(), any::<bool>()).prop_map(|(one, held)| Write::SetHeldBy {
+                agent: one.then(|| agent_id("agent")),
+                by: held.then(|| HeldBy {
+                    by: Arc::from("ada"),
+                    at: Timestamp(5),
+                    reason: Arc::from("held"),
+                }),
+            }),
             1 => any::<bool>().prop_map(|held| Write::PutAgent(Box::new(agent("agent", held)))),
             1 => any::<bool>()
                 .prop_map(|held| Write::SetAgentHold { agent: agent_id("agent"), held }),

@@ -3,10 +3,18 @@
 use std::sync::Arc;
 
 use muster_engine::Write;
-use muster_engine::row::{EventKind, QueueCount, RunRow};
+use muster_engine::row::{EventKind, HeldBy, QueueCount, RunRow};
 use muster_wire::{Status, Timestamp};
 
 use crate::support::*;
+
+fn held_by(who: &str) -> HeldBy {
+    HeldBy {
+        by: Arc::from(who),
+        at: Timestamp(12),
+        reason: Arc::from("by hand"),
+    }
+}
 
 crate::on_each_store! {
     fn an_empty_store_restores_to_nothing(store) {
@@ -37,6 +45,10 @@ crate::on_each_store! {
             ended("done", Status::Succeeded, 12),
             say(event(EventKind::ExecutionSucceeded, 12)),
             Write::SetHold(Some(Arc::from("by hand"))),
+            Write::SetHeldBy { agent: None, by: Some(held_by("ada")) },
+            Write::SetHeldBy { agent: Some(agent_id("agent")), by: Some(held_by("bob")) },
+            Write::SetHeldBy { agent: Some(agent_id("other")), by: Some(held_by("eve")) },
+            Write::SetHeldBy { agent: Some(agent_id("other")), by: None },
             Write::PutRun(Box::new(RunRow {
                 id: waits.run.clone(),
                 root: waits.id.clone(),
@@ -74,6 +86,10 @@ source: None,
         let runs: Vec<_> = snapshot.runs.iter().map(|run| run.id.as_str()).collect();
         assert_eq!(runs, ["run-of-waits"]);
         assert_eq!(snapshot.hold.as_deref(), Some("by hand"));
+        assert_eq!(
+            snapshot.held_by,
+            [(None, held_by("ada")), (Some(agent_id("agent")), held_by("bob"))]
+        );
 
         hand.commit(vec![Write::SetHold(None)]);
         assert_eq!(store.restore().unwrap().snapshot.hold, None);

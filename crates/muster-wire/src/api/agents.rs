@@ -220,6 +220,15 @@ pub struct AgentHold {
     /// Why; absent when nothing was kept of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Who holds it; `null` when nobody knows.
+    #[cfg_attr(feature = "schema", schema(required))]
+    pub by: Option<String>,
+    /// Why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_unknown: Option<String>,
+    /// Since when; `null` when nobody knows.
+    #[cfg_attr(feature = "schema", schema(required))]
+    pub since: Option<At>,
 }
 
 /// One agent with its registration.

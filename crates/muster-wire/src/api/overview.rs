@@ -88,6 +88,9 @@ pub struct Need {
     /// Since when; `null` when that is not known.
     #[cfg_attr(feature = "schema", schema(required))]
     pub since: Option<At>,
+    /// Who did it, where somebody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Until when somebody can act.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<At>,

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::Beside;
 use crate::api::discovery::Registration;
+use crate::api::hold::BY_UNKNOWN;
 use crate::api::nodes::PENDING;
 use crate::api::stamp::Stamp;
 use crate::app::App;
@@ -91,9 +92,17 @@ pub(crate) fn line(
 
 fn hold(seen: &Seen) -> Option<AgentHold> {
     let held = seen.held_itself || seen.hold.is_some();
+    let by = match seen.hold {
+        Some(_) => seen.hold_by.as_ref(),
+        None => seen.held_by.as_ref(),
+    };
+    let reason = seen.hold.as_deref().or(by.map(|by| &*by.reason));
     held.then(|| AgentHold {
         everything: seen.hold.is_some(),
-        reason: seen.hold.as_deref().map(str::to_owned),
+        reason: reason.map(str::to_owned),
+        by: by.map(|by| by.by.to_string()),
+        by_unknown: by.is_none().then(|| BY_UNKNOWN.to_owned()),
+        since: by.map(|by| At(by.at)),
     })
 }
 
@@ -106,8 +115,17 @@ fn why(
 ) -> Option<String> {
     let id = &agent.id;
     if let Some(hold) = seen.and_then(hold) {
-        let reason = hold.reason.unwrap_or_else(|| "an operator holds it".into());
-        return Some(format!("nothing is dispatched to {id}: {reason}"));
+        let mut text = format!("nothing is dispatched to {id}");
+        if let Some(by) = hold.by {
+            text.push_str(&format!(
+                ": {by} holds {}",
+                if hold.everything { "everything" } else { "it" }
+            ));
+        }
+        if let Some(reason) = hold.reason {
+            text.push_str(&format!(": {reason}"));
+        }
+        return Some(text);
     }
     if !pending.is_empty() {
         return Some(format!(

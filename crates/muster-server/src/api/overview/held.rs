@@ -10,7 +10,7 @@ use muster_wire::api::held::HeldCause;
 use muster_wire::api::overview::HeldGroup;
 use muster_wire::{Status, Timestamp};
 
-use crate::api::queues::held_by;
+use crate::api::queues::{held_by, hold_text};
 
 /// Bytes of agents' names that the queries of all causes may have together: the answer is small.
 const NAMES_MAX: usize = 6_000;
@@ -91,9 +91,15 @@ fn text_of(cause: HeldCause, agents: &[&QueueCount], states: &[AgentState]) -> S
     };
     match cause {
         HeldCause::AgentFull => format!("{who} at the cap"),
-        HeldCause::Hold => match states.iter().find_map(|state| state.hold.as_deref()) {
-            Some(reason) => format!("everything is held: {reason}"),
-            None => format!("{who} held"),
+        HeldCause::Hold => match states.iter().find(|state| state.hold.is_some()) {
+            Some(state) => hold_text(state),
+            None => match agents {
+                [only] => states
+                    .iter()
+                    .find(|state| state.id == only.agent)
+                    .map_or_else(|| format!("{who} held"), hold_text),
+                _ => format!("{who} held"),
+            },
         },
         HeldCause::TagsPending => format!("tags of {who} are not approved"),
         HeldCause::AgentUnavailable => format!("no instance of {who} can be called"),

@@ -24,6 +24,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::fleet;
+use super::hold::HeldBack;
 use super::problem::Problem;
 use super::stamp::Stamp;
 use super::{agents, conditional};
@@ -74,11 +75,12 @@ async fn look(app: &App) -> Result<Overview, Problem> {
             &"the summary of the fleet was answered with something else",
         ));
     };
+    let held_back = HeldBack::ask(app).await?;
     let seen = app
         .blocking(move |stores| needs::Stored::read(stores, &ask))
         .await?;
     let stamp = Stamp::at(app, seen.glanced.last_seq);
-    let needs = needs::all(app, now, &states, &fleet, &seen).await;
+    let needs = needs::all(app, now, &states, &held_back, &fleet, &seen).await;
     let held = held::causes(&states, &seen.glanced);
     let count = |status| held::count(&held, status);
     let (waiting, paused, queued) = (
@@ -205,7 +207,11 @@ fn failures(app: &App, ask: &Glance, seen: &Glanced) -> Failures {
 
 fn slots(fleet: &FleetSummary) -> Slots {
     let (here, used, away) = (&fleet.capacity, &fleet.used, &fleet.capacity_unknown);
-    let free = here.value.zip(used.value);
+    let free = match here.value {
+        // Of none none is free, whatever is used elsewhere.
+        Some(0) => Some((0, 0)),
+        here => here.zip(used.value),
+    };
     let total = here.value.zip(away.value);
     Slots {
         free: free.map(|(here, used)| here.saturating_sub(used)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_engine::effect::AgentState;
 use muster_engine::fleet::effect::FleetSummary;
 use muster_engine::liveness::InstanceState;
-use muster_engine::row::ApprovalRow;
+use muster_engine::row::{ApprovalRow, HeldBy};
 use muster_store::outbox::DeliveryCounts;
 use muster_store::{
     ApprovalFilter, Glance, Glanced, HeldKind, Page, QuarantineItem, StoreResult, Stores,
@@ -17,6 +17,7 @@ use muster_wire::api::overview::{Need, NeedKind};
 use muster_wire::fleet::NodeState;
 
 use crate::api::agents;
+use crate::api::hold::HeldBack;
 use crate::app::App;
 
 /// Needs that are shown.
@@ -89,6 +90,7 @@ fn need(kind: NeedKind, id: &str, state: &str, text: String, path: String) -> Ne
         state: state.to_owned(),
         text,
         since: None,
+        by: None,
         until: None,
         path,
     }
@@ -99,6 +101,7 @@ pub(super) async fn all(
     app: &App,
     now: Timestamp,
     states: &[AgentState],
+    held: &HeldBack,
     summary: &FleetSummary,
     seen: &Stored,
 ) -> Needs {
@@ -106,7 +109,7 @@ pub(super) async fn all(
         first: Vec::new(),
         total: 0,
     };
-    holds(states, app, &mut needs);
+    holds(states, held, &mut needs);
     if let Some((since, evidence)) = &summary.doubt {
         let mut one = need(
             NeedKind::Doubt,
@@ -153,31 +156,31 @@ fn health_page() -> String {
     "/ui/health".to_owned()
 }
 
-fn holds(states: &[AgentState], app: &App, needs: &mut Needs) {
-    if let Some(reason) = states.iter().find_map(|state| state.hold.as_deref()) {
-        let text = format!("nothing is dispatched: {reason}");
-        needs.push(need(
-            NeedKind::Hold,
-            "all",
-            "hold",
-            text,
-            "/ui/queues".into(),
-        ));
-    } else if states.is_empty()
-        && let Some(reason) = app.stores.decisions.about().suspicious
-    {
-        let text = format!("the store is suspicious: {reason}");
-        needs.push(need(NeedKind::Hold, "all", "hold", text, health_page()));
+fn holds(states: &[AgentState], back: &HeldBack, needs: &mut Needs) {
+    let hold = |id: &str, text: String, by: Option<&HeldBy>, path: String| Need {
+        since: by.map(|by| At(by.at)),
+        by: by.map(|by| by.by.to_string()),
+        ..need(NeedKind::Hold, id, "hold", text, path)
+    };
+    let said = |by: Option<&HeldBy>| by.map_or(String::new(), |by| format!("{} holds it: ", by.by));
+    if let Some(reason) = &back.reason {
+        let by = back.by.as_ref();
+        let text = format!("nothing is dispatched; {}{reason}", said(by));
+        needs.push(hold("all", text, by, "/ui/queues".into()));
     }
     let held: Vec<&AgentState> = states.iter().filter(|state| state.held_itself).collect();
     let all = held.len();
     let held = held.into_iter().take(OF_A_KIND).map(|state| {
-        let text = match state.queued {
-            0 => format!("nothing is dispatched to {}", state.id),
-            n => format!("nothing is dispatched to {}; {n} wait", state.id),
-        };
+        let by = state.held_by.as_ref();
+        let mut text = format!("nothing is dispatched to {}", state.id);
+        if let Some(by) = by {
+            text.push_str(&format!("; {}{}", said(Some(by)), by.reason));
+        }
+        if state.queued > 0 {
+            text.push_str(&format!("; {} wait", state.queued));
+        }
         let path = format!("/ui/queues/{}", state.id);
-        need(NeedKind::Hold, state.id.as_str(), "hold", text, path)
+        hold(state.id.as_str(), text, by, path)
     });
     needs.some(held.collect(), all);
 }
