@@ -41,6 +41,16 @@ use crate::ui::Site;
 use crate::webhooks::Webhooks;
 use crate::world::PlaneWorld;
 
+/// When the oldest event that is kept happened: the first sign of a build that kept no marks of
+/// its presence.
+fn oldest_sign(stores: &Stores) -> Result<Option<Timestamp>, StoreError> {
+    let Some(seq) = stores.decisions.oldest_event()? else {
+        return Ok(None);
+    };
+    let first = stores.decisions.events(seq.saturating_sub(1), 1)?;
+    Ok(first.first().map(|event| event.at))
+}
+
 /// Header lines of one request.
 const HEADERS_MAX: usize = 100;
 
@@ -117,6 +127,7 @@ impl Plane {
         let address = listener
             .local_addr()
             .map_err(|error| StartError::Listen(config.server.listen, error))?;
+        config.server.check_name().map_err(StartError::Config)?;
         let rules = DialRules::new(&config.agents).map_err(StartError::Config)?;
         rules.set_own(address);
         let webhooks = Webhooks::new(&config.webhooks).map_err(StartError::Config)?;
@@ -125,7 +136,7 @@ impl Plane {
         let config = Arc::new(config);
         let fleet = Arc::new(Fleet::default());
         let clock = Clock::start();
-        let lives = Lives::begin(&*stores.annex, clock.now())?;
+        let lives = Lives::begin(&*stores.annex, clock.now(), oldest_sign(&stores)?)?;
         let app = App::new(AppState {
             start_id: mint("plane").into(),
             auth: Auth::open(&config, &stores, address.port())?,

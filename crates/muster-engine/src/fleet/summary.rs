@@ -149,7 +149,10 @@ impl Engine {
         });
         summary.capacity = number(here.iter().map(bound).sum(), reason);
         let untold = here.iter().filter(|node| !is_known(node)).count();
-        let reason = yet.clone().or_else(|| match untold {
+        let away_from: Vec<&&Node> = away.iter().filter(was_here).collect();
+        let none_here = (here.is_empty() && !away_from.is_empty())
+            .then(|| format!("no node is online; {}", in_words(&away_from)));
+        let reason = yet.clone().or(none_here).or_else(|| match untold {
             0 => None,
             n => Some(format!(
                 "{n} of {} nodes online have not told their workers since they connected",
@@ -183,6 +186,19 @@ impl Engine {
             last: None,
         };
     }
+}
+
+/// How many nodes are in which state, in words.
+fn in_words(nodes: &[&&Node]) -> String {
+    let mut states: BTreeMap<NodeState, u32> = BTreeMap::new();
+    for node in nodes {
+        *states.entry(node.state.0).or_default() += 1;
+    }
+    let words: Vec<String> = states
+        .iter()
+        .map(|(state, n)| format!("{n} {state}"))
+        .collect();
+    words.join(", ")
 }
 
 /// A number, unless there is a reason why it is not known.

@@ -16,11 +16,12 @@ use serde::Deserialize;
 use super::show;
 use crate::api::body::{PathText, Query};
 use crate::api::executions::time;
+use crate::api::fleet::history::is_in;
 use crate::api::nodes::unknown;
 use crate::api::problem::Problem;
 use crate::api::stamp::Stamp;
 use crate::app::App;
-use crate::lives::covered;
+use crate::lives::Stretch;
 
 /// What is shown when nobody says of which time.
 const SPAN: Duration = Duration::from_secs(24 * 3600);
@@ -46,7 +47,7 @@ pub(super) struct Asked {
 ///
 /// In equal stretches, each with the worst state that its best instance had in it, and every
 /// change of an instance. A stretch in which no plane was there is `plane_down`, and `null` when
-/// it was away for all of it.
+/// it was away for all of it; before the plane's first start none was down.
 #[utoipa::path(
     get, path = "/api/v1/nodes/{agent}/history", tag = "agents",
     params(("agent" = String, Path, description = "The agent"),
@@ -84,7 +85,8 @@ pub(super) async fn history(
         .await?;
     let cut = events.len() == EVENTS_MAX;
     events.reverse();
-    let away = app.lives.away(from, to.min(now));
+    let written: Vec<Timestamp> = events.iter().map(|event| event.at).collect();
+    let presence = app.lives.presence(from, to.min(now), &written);
     // What was before the oldest event that is kept is not known.
     let kept_from = match (cut, events.first()) {
         (true, Some(first)) => first.at,
@@ -100,7 +102,8 @@ pub(super) async fn history(
         } else {
             begin + width
         };
-        shown.push(bucket(&past, &away, kept_from, now, begin, end));
+        let seen = presence.of(begin, end.min(now), is_in(&written, begin, end));
+        shown.push(bucket(&past, seen, kept_from, now, begin, end));
     }
     let mut changes: Vec<InstanceChange> = past.changes(from, to);
     let more = cut || changes.len() > CHANGES_MAX;
@@ -139,18 +142,16 @@ pub(crate) fn span(
 /// What is known of one stretch.
 fn bucket(
     past: &Past<'_>,
-    away: &[(Timestamp, Timestamp)],
+    seen: Stretch,
     kept_from: Timestamp,
     now: Timestamp,
     from: Timestamp,
     to: Timestamp,
 ) -> HistoryBucket {
-    let gone = covered(away, from, to);
-    let plane_down = gone > Duration::ZERO;
     let reason = if from >= now {
         Some("it is still to come")
-    } else if gone >= to.min(now).since(from) {
-        Some("no plane was there")
+    } else if seen.unknown.is_some() {
+        seen.unknown
     } else if to <= kept_from {
         Some("nothing is kept of that time")
     } else {
@@ -170,7 +171,7 @@ fn bucket(
         to: At(to),
         state: state.map(show::state),
         state_unknown: unknown.map(str::to_owned),
-        plane_down,
+        plane_down: seen.plane_down,
     }
 }
 
@@ -327,15 +328,20 @@ mod tests {
             event(11, "a", EventKind::InstanceActive),
         ];
         let past = Past::of(&events);
-        let away = [(at(20), at(40))];
-        let look = |from, to| bucket(&past, &away, at(10), at(100), at(from), at(to));
-        let inside = look(22, 30);
+        let look = |plane_down, unknown, from, to| {
+            let seen = Stretch {
+                plane_down,
+                unknown,
+            };
+            bucket(&past, seen, at(10), at(100), at(from), at(to))
+        };
+        let inside = look(true, Some("no plane was there"), 22, 30);
         assert!(inside.plane_down && inside.state.is_none());
-        let partly = look(15, 30);
+        let partly = look(true, None, 15, 30);
         assert!(partly.plane_down && partly.state.is_some());
-        let after = look(50, 60);
+        let after = look(false, None, 50, 60);
         assert!(!after.plane_down && after.state.is_some());
-        let before = look(1, 5);
+        let before = look(false, None, 1, 5);
         assert!(before.state.is_none());
         assert_eq!(
             before.state_unknown.as_deref(),

@@ -2,7 +2,6 @@
 //! each of which says what was before it. Where no plane was there, nobody knows.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -23,7 +22,6 @@ use crate::api::body::Query;
 use crate::api::problem::Problem;
 use crate::api::stamp::Stamp;
 use crate::app::App;
-use crate::lives::covered;
 
 /// Stretches at most.
 const BUCKETS_MAX: usize = 1_000;
@@ -111,10 +109,10 @@ async fn past(
         .iter()
         .map(|view| Past::of(view, of.get(&view.row.id).map_or(&[][..], Vec::as_slice)))
         .collect();
-    let away = app.lives.away(span.from, span.to);
+    let written = written(&lines);
+    let presence = app.lives.presence(span.from, span.to, &written);
     let buckets = span.stretches().map(|(from, to)| {
-        let gone = covered(&away, from, to);
-        let all = gone >= to.since(from);
+        let seen = presence.of(from, to, is_in(&written, from, to));
         let mut states: BTreeMap<String, u64> = BTreeMap::new();
         for state in pasts.iter().filter_map(|past| past.worst(from, to)) {
             *states.entry(state.word().to_owned()).or_default() += 1;
@@ -122,9 +120,9 @@ async fn past(
         FleetBucket {
             from: At(from),
             to: At(to),
-            states: (!all).then_some(states),
-            states_unknown: all.then(|| "no plane was there".to_owned()),
-            plane_down: gone > Duration::ZERO,
+            states: seen.unknown.is_none().then_some(states),
+            states_unknown: seen.unknown.map(str::to_owned),
+            plane_down: seen.plane_down,
         }
     });
     Ok(Json(FleetPast {
@@ -144,25 +142,37 @@ pub(super) async fn of_node(
 ) -> Result<Vec<NodeBucket>, Problem> {
     let lines = lines(app, Some(view.row.id.clone()), span.from).await?;
     let past = Past::of(view, &lines.iter().collect::<Vec<_>>());
-    let away = app.lives.away(span.from, span.to);
+    let written = written(&lines);
+    let presence = app.lives.presence(span.from, span.to, &written);
     let bucket = |(from, to): (Timestamp, Timestamp)| {
-        let gone = covered(&away, from, to);
-        let all = gone >= to.since(from);
-        let state = past.worst(from, to).filter(|_| !all);
-        let unknown = match (state, all) {
-            (Some(_), _) => None,
-            (None, true) => Some("no plane was there"),
-            (None, false) => Some("it was not enrolled yet"),
+        let seen = presence.of(from, to, is_in(&written, from, to));
+        let state = past.worst(from, to).filter(|_| seen.unknown.is_none());
+        let unknown = match state {
+            Some(_) => None,
+            None => seen.unknown.or(Some("it was not enrolled yet")),
         };
         NodeBucket {
             from: At(from),
             to: At(to),
             state,
             state_unknown: unknown.map(str::to_owned),
-            plane_down: gone > Duration::ZERO,
+            plane_down: seen.plane_down,
         }
     };
     Ok(span.stretches().map(bucket).collect())
+}
+
+/// The moments at which something was written, in order.
+fn written(lines: &[FleetHistoryRow]) -> Vec<Timestamp> {
+    let mut written: Vec<Timestamp> = lines.iter().map(|line| line.at).collect();
+    written.sort_unstable();
+    written
+}
+
+/// Whether one of these moments, which are in order, lies in a stretch.
+pub(crate) fn is_in(written: &[Timestamp], from: Timestamp, to: Timestamp) -> bool {
+    let first = written.partition_point(|at| *at < from);
+    written.get(first).is_some_and(|at| *at < to)
 }
 
 /// Changes of state since a moment, the latest first.

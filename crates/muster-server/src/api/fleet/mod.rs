@@ -2,7 +2,7 @@
 
 mod consequence;
 mod enrol;
-mod history;
+pub(crate) mod history;
 pub(crate) mod nodes;
 pub(crate) mod placement;
 mod placements;

@@ -196,6 +196,14 @@ impl Found {
         }
     }
 
+    /// Since when it is in it.
+    pub(crate) fn state_at(&self) -> muster_wire::Timestamp {
+        match self {
+            Found::Held(view) => view.state_at,
+            Found::Past(row) => row.state_at,
+        }
+    }
+
     pub(crate) fn id(&self) -> &WorkerId {
         match self {
             Found::Held(view) => &view.row.id,

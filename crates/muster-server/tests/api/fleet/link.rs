@@ -230,6 +230,14 @@ async fn a_link_that_lives_only_as_a_socket_is_noticed_and_nothing_is_claimed_of
     daemon.script.silent.store(true, Ordering::Relaxed);
     let suspect = node_is(&plane, "mini", "suspect").await;
     assert_eq!(suspect["workers"], 5, "{suspect}");
+    let fleet = plane.client.get("/api/v1/fleet").await.json();
+    let capacity = &fleet["capacity"];
+    assert_eq!(capacity["used"], Value::Null, "nobody knows: {fleet}");
+    let reason = capacity["used_unknown"].as_str().unwrap();
+    assert!(reason.starts_with("no node is online; 1 "), "{reason}");
+    assert_eq!(capacity["used_last"]["value"], 5, "{fleet}");
+    let overview = plane.client.get("/api/v1/overview").await.json();
+    assert_eq!(overview["slots"]["free"], 0, "of none: {overview}");
     let shown = node_is(&plane, "mini", "unreachable").await;
     assert_eq!(shown["workers"], Value::Null, "{shown}");
     assert!(shown["workers_reason"].is_string(), "{shown}");

@@ -214,7 +214,11 @@ async fn the_past_of_the_fleet_and_of_a_node_has_its_unknown_stretches() {
     let buckets = past["buckets"].as_array().unwrap();
     assert_eq!(buckets.len(), 12);
     assert_eq!(buckets[0]["states"], Value::Null);
-    assert_eq!(buckets[0]["plane_down"], true);
+    assert_eq!(buckets[0]["plane_down"], false);
+    assert_eq!(
+        buckets[0]["states_unknown"],
+        "before this plane's first start"
+    );
     let last = buckets[11]["states"].as_object().unwrap();
     assert_eq!(
         last.values().filter_map(Value::as_u64).sum::<u64>(),
@@ -225,6 +229,10 @@ async fn the_past_of_the_fleet_and_of_a_node_has_its_unknown_stretches() {
     let buckets = node["buckets"].as_array().unwrap();
     assert_eq!(buckets.len(), 4);
     assert_eq!(buckets[0]["state"], Value::Null);
+    assert_eq!(
+        buckets[0]["state_unknown"],
+        "before this plane's first start"
+    );
     assert!(buckets[3]["state"].is_string(), "{node}");
     assert!(!node["history"].as_array().unwrap().is_empty());
     let plain = get(&plane, &format!("{NODES}/edge-1/history")).await;
