@@ -79,6 +79,8 @@ impl Default for PlaneOrigin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Server {
+    /// What the plane is called, for people; `None` is the name of its machine.
+    pub name: Option<String>,
     /// Address and port.
     pub listen: SocketAddr,
     /// Names that may stand in `Host` beside IP addresses, `localhost` and what we listen on.
@@ -94,9 +96,43 @@ pub struct Server {
     pub max_body: Size,
 }
 
+impl Server {
+    /// The longest name, in characters.
+    const NAME_MAX: usize = 64;
+
+    /// What the plane is called: its name, or that of its machine.
+    pub fn shown_name(&self) -> String {
+        match self.own_name() {
+            Some(name) => name.to_owned(),
+            None => rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+        }
+    }
+
+    /// The name that somebody gave it.
+    pub fn own_name(&self) -> Option<&str> {
+        self.name.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// Whether it can be shown as a name.
+    pub(crate) fn check_name(&self) -> Result<(), String> {
+        let name = self.own_name().unwrap_or_default();
+        if name.chars().count() > Self::NAME_MAX || name.chars().any(char::is_control) {
+            return Err(format!(
+                "server.name: at most {} characters, and no control characters",
+                Self::NAME_MAX
+            ));
+        }
+        Ok(())
+    }
+}
+
 impl Default for Server {
     fn default() -> Self {
         Self {
+            name: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             allowed_hosts: Vec::new(),
             advertise: None,

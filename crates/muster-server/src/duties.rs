@@ -6,6 +6,9 @@ use std::time::Duration;
 use muster_wire::Timestamp;
 use parking_lot::Mutex;
 
+/// How long after three of its intervals a duty is late.
+pub(crate) const LATE_AFTER: Duration = Duration::from_secs(5);
+
 /// One duty as the health report shows it.
 #[derive(Debug, Clone)]
 pub struct DutyReport {
@@ -72,7 +75,7 @@ impl Duties {
         let mut duties = self.0.lock().clone();
         for duty in &mut duties {
             let last = duty.last_run.unwrap_or(duty.since);
-            duty.late = now.since(last) > duty.every * 3 + Duration::from_secs(5);
+            duty.late = now.since(last) > duty.every * 3 + LATE_AFTER;
         }
         duties
     }

@@ -44,7 +44,7 @@ function topicOf(id: string, kind: string | undefined): string {
 export function whole(said: Partial<Why>, kind: Why["kind"] = "execution"): Why {
   return {
     id: "", kind, as_of: "", name: "", verdict: "", ...said,
-    state: said.state ?? "unknown",
+    state: said.state ?? "unknown", since: said.since ?? null,
     rule: said.rule && typeof said.rule === "object" ? said.rule : { id: "", text: typeof said.rule === "string" ? said.rule : "", doc: "" },
     facts: said.facts ?? [], next: said.next ?? [], changes: said.changes ?? [], ruled_out: said.ruled_out ?? [],
   };

@@ -12,7 +12,7 @@ export function answerOf(made: Made[], from = 0): StepColumns {
   const names = [...new Set(made.map((step) => step.name ?? "a.f"))];
   const columns: StepColumns["columns"] = {
     index: [], id: [], parent: [], name: [], agent: [], state: [], reason: [], category: [], created: [], queued: [],
-    started: [], ended: [], attempts: [], flags: [], replay_of: [], why: [], segments: [],
+    started: [], ended: [], attempts: [], flags: [], replay_of: [], why: [], segments: [], receipt: [],
   };
   for (const [at, step] of made.entries()) {
     const created = step.created ?? 0;
@@ -33,6 +33,7 @@ export function answerOf(made: Made[], from = 0): StepColumns {
     columns.flags.push(step.flags ?? 0);
     columns.replay_of.push(step.replayOf ?? null);
     columns.why.push(null);
+    columns.receipt.push(null);
     columns.segments.push(step.segments ?? [["running", created, ended]]);
   }
   return { as_of: "2026-01-01T00:00:00.000Z", position: "1", run_id: "run_1", state: "running", total: from + made.length, names, columns };

@@ -67,8 +67,8 @@ function Foot({ settled }: { settled: boolean }) {
   const { data } = useGet("/api/v1/health", {}, { enabled: settled, staleTime: 60_000 });
   const store = data?.store;
   return (
-    <Link to="/health" className="rail-foot" title={data ? `store ${store?.place}` : undefined}>
-      <span className="truncate font-semibold text-text-2">{location.host}</span>
+    <Link to="/health" className="rail-foot" title={data ? `${location.host}, store ${store?.place}` : undefined}>
+      <span className="truncate font-semibold text-text-2">{data?.name ?? location.host}</span>
       {data && <span className="truncate">muster {data.version}</span>}
       {store && <span className="truncate">{store.kind}, durability {store.durability}</span>}
     </Link>

@@ -249,7 +249,8 @@ async fn decide_signed(State(app): State<App>, caller: Caller, request: Request)
                 "without auth.approval_webhook_secret this needs a key with the scope {}",
                 Need::Operate.scopes()
             ),
-        ));
+        )
+        .details(serde_json::json!({ "needs": Need::Operate.scopes() })));
     } else {
         return Err(Problem::new(
             Category::Unauthenticated,

@@ -34,7 +34,8 @@ async fn shown(State(app): State<App>, caller: Caller) -> Result<Json<ConfigShow
         return Err(Problem::new(
             Category::PermissionDenied,
             format!("this needs a key with the scope {}", Need::Admin.scopes()),
-        ));
+        )
+        .details(serde_json::json!({ "needs": Need::Admin.scopes() })));
     }
     Ok(Json(ConfigShown {
         as_of: app.clock.now().into(),

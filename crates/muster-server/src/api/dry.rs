@@ -232,17 +232,21 @@ fn of(app: &App, act: Act, affected: &[&ExecutionRow], open: usize) -> ActConseq
         state: row.status.into(),
         becomes: becomes(act, row).into(),
     });
-    let (does, undo) = match act {
-        Act::Cancel | Act::CancelTree => ("ends for good as cancelled", None),
-        Act::Pause => ("is paused", Some("resume")),
-        Act::PauseTree => ("is paused", Some("resume_tree")),
-        Act::Resume => ("goes on", Some("pause")),
-        Act::ResumeTree => ("goes on", Some("pause_tree")),
-        Act::Decide => ("goes on", None),
+    let (does, do_, undo) = match act {
+        Act::Cancel | Act::CancelTree => (
+            "ends for good as cancelled",
+            "end for good as cancelled",
+            None,
+        ),
+        Act::Pause => ("is paused", "are paused", Some("resume")),
+        Act::PauseTree => ("is paused", "are paused", Some("resume_tree")),
+        Act::Resume => ("goes on", "go on", Some("pause")),
+        Act::ResumeTree => ("goes on", "go on", Some("pause_tree")),
+        Act::Decide => ("goes on", "go on", None),
     };
     let what = match affected {
         [only] => format!("{} {does}", target(only)),
-        _ => format!("of {total} executions each {does}"),
+        _ => format!("{total} executions {do_}"),
     };
     let agents = match (tells, told.len(), at_agents) {
         (true, 0, _) => "; no agent has any of it".to_owned(),

@@ -78,6 +78,7 @@ async fn one(
     let beside = Beside {
         as_of: without.then(|| app.clock.now()),
         without,
+        sizes: show::Sizes::of(&app, &view.row).await?,
         why: sentence::of(&view.row, &verdicts),
         restarted_as: successor(&app, &view.row).await?,
         webhook_events: webhook_events(&app, &view.row).await?,

@@ -90,6 +90,8 @@ struct Health {
     status: &'static str,
     /// What is not as it should be, in sentences.
     problems: Vec<String>,
+    /// What the plane is called: `server.name`, or the name of its machine.
+    name: String,
     /// The plane's version.
     version: &'static str,
     /// When it started.
@@ -248,6 +250,7 @@ async fn health(State(app): State<App>) -> Json<Health> {
     Json(Health {
         status,
         problems,
+        name: app.config.server.shown_name(),
         version: env!("CARGO_PKG_VERSION"),
         started_at: app.clock.started_at().rfc3339(),
         uptime_seconds: now.since(app.clock.started_at()).as_secs(),

@@ -71,6 +71,10 @@ pub(crate) fn finish(document: &OpenApi) -> Value {
         json!({
             "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
             "bearer": { "type": "http", "scheme": "bearer" },
+            "session": {
+                "type": "apiKey", "in": "cookie", "name": "muster_session_8080",
+                "description": "The session of a browser, set by `POST /api/v1/session`. The name ends in the plane's port. It acts only from the plane's own pages.",
+            },
         }),
     );
     for (path, item) in object(&mut document["paths"]).iter_mut() {
@@ -123,8 +127,10 @@ fn complete(operation: &mut Value, need: Need, asks: Option<&str>) {
     };
     operation["security"] = match need {
         Need::Nothing if asks.is_none() => json!([]),
-        need if need.always_needs_a_key() => json!([{ "key": [] }, { "bearer": [] }]),
-        _ => json!([{}, { "key": [] }, { "bearer": [] }]),
+        need if need.always_needs_a_key() => {
+            json!([{ "key": [] }, { "bearer": [] }, { "session": [] }])
+        }
+        _ => json!([{}, { "key": [] }, { "bearer": [] }, { "session": [] }]),
     };
     let said = operation["description"]
         .as_str()
@@ -169,7 +175,7 @@ fn problem_schema() -> Value {
             "message": { "type": "string", "description": "A sentence for a person that says what to do." },
             "retry_after": { "type": "integer", "minimum": 0, "description": "Seconds after which trying again makes sense." },
             "execution_id": { "type": "string", "description": "Only where an execution exists." },
-            "details": { "description": "Whatever helps: the field, the limit, what was looked at." },
+            "details": { "description": "Whatever helps: the field, the limit, what was looked at; with 403, `needs`: the scope that is missing." },
         },
     })
 }
@@ -247,6 +253,25 @@ mod tests {
             );
             assert!(operation["security"][0].is_object(), "{path}");
         }
+    }
+
+    #[test]
+    fn each_security_that_an_operation_names_is_described() {
+        let document = crate::api::document();
+        let schemes = document["components"]["securitySchemes"]
+            .as_object()
+            .unwrap();
+        assert_eq!(schemes["session"]["in"], "cookie");
+        let mut seen = std::collections::BTreeSet::new();
+        for item in document["paths"].as_object().unwrap().values() {
+            for operation in item.as_object().unwrap().values() {
+                for one in operation["security"].as_array().unwrap() {
+                    seen.extend(one.as_object().unwrap().keys().cloned());
+                }
+            }
+        }
+        let known: std::collections::BTreeSet<String> = schemes.keys().cloned().collect();
+        assert_eq!(seen, known);
     }
 
     #[test]

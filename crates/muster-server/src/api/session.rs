@@ -222,6 +222,7 @@ fn show(app: &App, credential: Option<&Credential>, loopback: bool) -> SessionSh
     };
     SessionShown {
         as_of: app.clock.now().into(),
+        plane: app.config.server.own_name().map(str::to_owned),
         signed_in: credential.is_some(),
         by: by.into(),
         principal,

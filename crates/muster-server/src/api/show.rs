@@ -118,11 +118,63 @@ pub(crate) struct ApprovalShown {
     pub(crate) url: Option<Arc<str>>,
 }
 
+/// How large the payloads are of which no row knows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sizes {
+    /// The details of its error.
+    pub(crate) details: Option<u64>,
+    /// The outcome that came late.
+    pub(crate) late: Option<u64>,
+}
+
+impl Sizes {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn read(
+        stores: &muster_store::Stores,
+        row: &ExecutionRow,
+    ) -> muster_store::StoreResult<Self> {
+        let of = |kind| -> muster_store::StoreResult<_> {
+            let size = stores.decisions.payload_size(&row.id, kind)?;
+            Ok(size.map(|size| size as u64))
+        };
+        let ended_badly = row.status.is_terminal() && row.status != Status::Succeeded;
+        Ok(Self {
+            details: match ended_badly {
+                true => of(PayloadKind::ErrorDetails)?,
+                false => None,
+            },
+            late: match row.late_outcome {
+                Some(_) => of(PayloadKind::Late)?,
+                None => None,
+            },
+        })
+    }
+
+    /// Reads them where there may be any.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) async fn of(app: &AppState, row: &Arc<ExecutionRow>) -> Result<Self, Problem> {
+        if row.late_outcome.is_none()
+            && (!row.status.is_terminal() || row.status == Status::Succeeded)
+        {
+            return Ok(Self::default());
+        }
+        let row = row.clone();
+        Ok(app.blocking(move |stores| Self::read(stores, &row)).await?)
+    }
+}
+
 /// What is shown of one execution beside its row.
 #[derive(Default)]
 pub(crate) struct Beside {
     /// Payloads were not asked for.
     pub(crate) without: bool,
+    /// How large those are of which no row knows.
+    pub(crate) sizes: Sizes,
     /// The plane's time.
     pub(crate) as_of: Option<muster_wire::Timestamp>,
     /// Why it waits, or did not end well.
@@ -161,6 +213,15 @@ pub(crate) fn whole_with(out: Vec<u8>, view: &ExecutionView, beside: &Beside) ->
     }
     if let Some(details) = &view.details {
         writer.raw("error_details", &details.0);
+    }
+    let sizes = [
+        ("error_details_size", beside.sizes.details),
+        ("late_size", beside.sizes.late),
+    ];
+    for (name, size) in sizes {
+        if let Some(size) = size {
+            writer.number(name, i64::try_from(size).unwrap_or(i64::MAX));
+        }
     }
     writer
         .text_if("why", beside.why.as_deref())

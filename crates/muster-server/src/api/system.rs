@@ -21,6 +21,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// The plane and where it runs.
 #[derive(Debug, Serialize, ToSchema)]
 struct System {
+    /// What the plane is called: `server.name`, or the name of its machine.
+    name: String,
     /// The plane's version.
     version: &'static str,
     /// Operating system and processor.
@@ -76,6 +78,7 @@ async fn system(State(app): State<App>) -> Json<System> {
     let seen = process::look();
     let (now, wall) = (app.clock.now(), Timestamp::wall_clock());
     Json(System {
+        name: app.config.server.shown_name(),
         version: env!("CARGO_PKG_VERSION"),
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         pid: std::process::id(),

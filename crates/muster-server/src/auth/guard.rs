@@ -103,7 +103,8 @@ fn admit(auth: &Auth, request: &Request, now: Timestamp) -> Result<Caller, Probl
         return Err(Problem::new(
             Category::PermissionDenied,
             format!("this needs a key with the scope {}", need.scopes()),
-        ));
+        )
+        .details(serde_json::json!({ "needs": need.scopes() })));
     }
     if let Some(segment) = agent_segment {
         let named = request

@@ -251,6 +251,31 @@ async fn a_parent_waits_for_a_waiting_child_and_goes_on_without_its_agent_s_word
         shown["wait"],
         json!({"cause": "awaiting_child", "reference": child})
     );
+    // The child by what it is called and what it waits for itself, not by its id.
+    let why = |text: &Value| {
+        let text = text.as_str().unwrap().to_owned();
+        let begins = "a.never waits for a.never: a person decides, ";
+        assert!(
+            text.starts_with(begins) && text.ends_with(" left"),
+            "{text}"
+        );
+    };
+    why(&shown["why"]);
+    let told = it.plane.client.get(&format!("/api/v1/why/{}", it.id)).await;
+    let told = told.json();
+    why(&told["verdict"]);
+    assert!(
+        told["next"].to_string().contains("expires"),
+        "what it waits for has an end: {told}"
+    );
+    let child_why = it.plane.client.get(&format!("/api/v1/why/{child}")).await;
+    let child_why = child_why.json();
+    let text = child_why["verdict"].as_str().unwrap();
+    assert!(
+        text.starts_with("a.never waits for a person's decision on \"c\", ")
+            && text.ends_with(" left"),
+        "{text}"
+    );
     let decide = format!("/api/v1/executions/{child}/approval-response");
     let answer = it
         .plane

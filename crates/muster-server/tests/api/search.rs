@@ -103,6 +103,42 @@ async fn filters_narrow_and_names_are_found_whatever_their_case() {
         let answer = plane.client.get(&format!("/api/v1/search?q={q}")).await;
         answer.is_problem(400, "validation");
     }
+    // Labels are the session and the actor; an unknown one says so, and so does a filter that is
+    // none.
+    let said = [("x-session-id", "s-1"), ("x-actor-id", "ada")];
+    let path = "/api/v1/execute/hotel.echo";
+    let called = plane
+        .client
+        .post_with(path, &said, &json!({"input": {}}))
+        .await;
+    let id = called.json()["execution_id"].as_str().unwrap().to_owned();
+    for q in [
+        "session:s-1",
+        "label:session=s-1",
+        "label:actor=ada",
+        "session:s-1 agent:hotel",
+    ] {
+        let found = find(&plane, q).await;
+        assert_eq!(ids(&found, "execution"), [id.as_str()], "{q}: {found}");
+        assert_eq!(ids(&found, "run").len(), 1, "{q}: {found}");
+    }
+    for q in [
+        "session:s-2",
+        "label:actor=bob",
+        "session:s-1 agent:weather",
+    ] {
+        assert_eq!(find(&plane, q).await["groups"], json!([]), "{q}");
+    }
+    for bad in ["label:team=red", "label:red"] {
+        let q = bad.replace(':', "%3A").replace('=', "%3D");
+        let answer = plane.client.get(&format!("/api/v1/search?q={q}")).await;
+        let problem = answer.is_problem(400, "validation");
+        let message = problem["message"].as_str().unwrap();
+        assert!(message.contains("session=… or actor=…"), "{message}");
+    }
+    let odd = find(&plane, "sesion:s-1").await;
+    let note = odd["note"].as_str().unwrap();
+    assert!(note.starts_with("sesion: is no filter"), "{note}");
     let long = "x".repeat(501);
     let answer = plane.client.get(&format!("/api/v1/search?q={long}")).await;
     answer.is_problem(400, "validation");

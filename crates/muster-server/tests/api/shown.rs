@@ -247,10 +247,15 @@ async fn everything_can_be_asked_why_in_one_shape() {
     let bad = failed["executions"][0]["execution_id"].as_str().unwrap();
     let agent = get(&plane, "/api/v1/nodes/a").await;
     let instance = agent["instances"][0]["instance_id"].as_str().unwrap();
-    let duty = get(&plane, "/api/v1/health").await["duties"][0]["name"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let health = get(&plane, "/api/v1/health").await;
+    let duties = health["duties"].as_array().unwrap();
+    let duty = duties[0]["name"].as_str().unwrap().to_owned();
+    for duty in duties {
+        let name = duty["name"].as_str().unwrap();
+        let path = name.replace(' ', "%20");
+        let why = get(&plane, &format!("/api/v1/why/{path}?kind=duty")).await;
+        assert_eq!((&why["kind"], &why["id"]), (&json!("duty"), &json!(name)));
+    }
     for (path, kind) in [
         (id.to_owned(), "execution"),
         (bad.to_owned(), "execution"),
@@ -263,6 +268,20 @@ async fn everything_can_be_asked_why_in_one_shape() {
         let why = get(&plane, &format!("/api/v1/why/{path}")).await;
         assert_eq!(why["kind"], kind, "{why}");
         assert!(!why["verdict"].as_str().unwrap().is_empty(), "{why}");
+        // The line above it: what it is called, where it is, since when, and of which run.
+        assert!(!why["name"].as_str().unwrap().is_empty(), "{why}");
+        assert!(!why["state"].as_str().unwrap().is_empty(), "{why}");
+        assert!(
+            why["since"].is_string() || why["since_unknown"].is_string(),
+            "{why}"
+        );
+        if ["execution", "run"].contains(&kind) {
+            assert!(
+                why["since"].is_string() && why["status"].is_string(),
+                "{why}"
+            );
+            assert_eq!(why["run_name"], why["name"], "each is its own root: {why}");
+        }
         assert!(!why["facts"].as_array().unwrap().is_empty(), "{why}");
         assert!(!why["rule"]["text"].as_str().unwrap().is_empty(), "{why}");
         assert!(
@@ -296,6 +315,75 @@ async fn everything_can_be_asked_why_in_one_shape() {
             "{path}: {problem}"
         );
     }
+}
+
+/// How large those payloads are of which no row knows is told of one execution, so that nobody
+/// asks for one that is not there.
+#[tokio::test(flavor = "multi_thread")]
+async fn details_and_late_outcomes_tell_their_size() {
+    let directory = tempfile::tempdir().unwrap();
+    for sqlite in [false, true] {
+        let plane = match sqlite {
+            true => TestPlane::sqlite(directory.path()).await,
+            false => TestPlane::start().await,
+        };
+        let agent = FakeAgent::start(&plane, "a").await;
+        let with = plane.submit("a.fail", json!({})).await;
+        plane.end_of(&with).await;
+        let without = plane.submit("a.echo", json!({})).await;
+        plane.end_of(&without).await;
+        let late = plane.submit("a.never", json!({})).await;
+        let attempt = agent.until_seen(3).await[2]
+            .header("x-execution-id")
+            .to_owned();
+        let cancel = format!("/api/v1/executions/{late}/cancel");
+        assert_eq!(plane.client.post(&cancel, &json!({})).await.status, 200);
+        let said = json!({"status": "succeeded", "result": {"far": "too late"}});
+        let path = format!("/api/v1/executions/{attempt}/status");
+        plane.client.post(&path, &said).await;
+        for query in ["", "?payload=none"] {
+            for (id, kind, key) in [
+                (&with, "error_details", "error_details_size"),
+                (&late, "late", "late_size"),
+            ] {
+                let one = get(&plane, &format!("/api/v1/executions/{id}{query}")).await;
+                let path = format!("/api/v1/executions/{id}/payload/{kind}");
+                let payload = plane.client.get(&path).await;
+                assert_eq!(payload.status, 200, "{}", payload.json());
+                assert_eq!(one[key], payload.bytes.len(), "{one}");
+                let why = get(&plane, &format!("/api/v1/why/{id}")).await;
+                assert_eq!(why["execution"][key], one[key], "{why}");
+            }
+            let none = get(&plane, &format!("/api/v1/executions/{without}{query}")).await;
+            for key in ["error_details_size", "late_size"] {
+                assert_eq!(none.get(key), None, "{none}");
+            }
+        }
+    }
+}
+
+/// A plane is called what its configuration says, or as its machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plane_tells_its_name() {
+    let plane = TestPlane::with(|c| c.server.name = Some("edge-plane".into())).await;
+    for path in ["/api/v1/health", "/api/v1/system"] {
+        assert_eq!(get(&plane, path).await["name"], "edge-plane");
+    }
+    assert_eq!(get(&plane, "/api/v1/session").await["plane"], "edge-plane");
+    let plane = TestPlane::start().await;
+    let name = get(&plane, "/api/v1/health").await["name"].clone();
+    assert!(!name.as_str().unwrap().is_empty());
+    // Who is not signed in learns nothing of the machine.
+    assert_eq!(get(&plane, "/api/v1/session").await.get("plane"), None);
+    let mut config = muster_server::Config::default();
+    config.server.listen = "127.0.0.1:0".parse().unwrap();
+    config.server.name = Some("a\u{7}b".into());
+    let store = std::sync::Arc::new(muster_store::MemoryStore::new());
+    let stores = muster_store::Stores {
+        decisions: store.clone(),
+        annex: store,
+    };
+    assert!(muster_server::Plane::start(config, stores).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -186,6 +186,7 @@ async fn a_missing_scope_is_denied_and_named() {
         (403, "permission_denied")
     );
     assert!(denied.text().contains("operate"));
+    assert_eq!(denied.json()["details"]["needs"], "operate");
     assert_eq!(
         world
             .as_key(&read, "GET", "/api/v1/audit", b"")

@@ -128,6 +128,12 @@ pub struct ExecutionItem {
     /// An outcome came after the end; it was kept, not applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_outcome: Option<StatusWord>,
+    /// Bytes of the details of its error; absent when there are none, and in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_details_size: Option<u64>,
+    /// Bytes of the outcome that came late; absent when there is none, and in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_size: Option<u64>,
     /// Whether somebody is told of its end.
     pub webhook_registered: bool,
 }

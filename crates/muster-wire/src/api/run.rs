@@ -16,7 +16,8 @@ pub struct RunItem {
     pub run_id: RunId,
     /// What it is called: the target of its root.
     pub name: String,
-    /// Its root's status, but `running` while any member is open; `paused` is shown as it is.
+    /// What its open members make of it, the first that any of them is in: `running`, `queued`,
+    /// `waiting`, `paused`; with none open, its root's end.
     pub status: StatusWord,
     /// The same as `status`.
     pub state: StatusWord,
@@ -98,6 +99,30 @@ pub struct Run {
     /// Who cancelled it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled_by: Option<String>,
+    /// What became of the code of members that were ended while their agents had them; absent
+    /// when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipts: Option<RunReceipts>,
+}
+
+/// What became of the code of members that ended, by a cancel or a clock, while their agents had
+/// them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct RunReceipts {
+    /// How many agents' calls were told of, and answered: `stopped` and `still_running`.
+    pub told: u64,
+    /// Of them, those whose code does not run any more.
+    pub stopped: u64,
+    /// Of them, those whose code goes on.
+    pub still_running: u64,
+    /// Those that could not be told of: their code may go on.
+    pub not_told: u64,
+    /// Those that nobody has answered for yet: their code may go on.
+    pub unanswered: u64,
+    /// The run has so many members that some are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<bool>,
 }
 
 /// What the executions of a run spent their time with, in milliseconds: sums of their segments,

@@ -38,6 +38,9 @@ pub struct Lacking {
 pub struct SessionShown {
     /// The plane's time of this answer.
     pub as_of: At,
+    /// What the plane is called, when somebody gave it a name: whoever signs in sees where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plane: Option<String>,
     /// Whether it showed a session or a key that is taken.
     pub signed_in: bool,
     /// By what.

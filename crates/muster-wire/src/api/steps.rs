@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::At;
 use super::execution::{ExecutionCounts, ExecutionItem};
-use super::word::{SegmentKindWord, StatusWord};
+use super::word::{SegmentKindWord, StatusWord, StepReceiptWord};
 use crate::status::words;
 use crate::{AgentId, Category, ExecutionId, RunId};
 
@@ -93,7 +93,7 @@ pub struct Columns {
     /// How often it was sent.
     pub attempts: Vec<u32>,
     /// Bits: detached 1, observed 2, over_cap 4, late_outcome 8, replayed 16, inferred_end 32,
-    /// stopped_knowing 64, paused 128, resent 256.
+    /// stopped_knowing 64, paused 128, resent 256, code_may_run 512.
     pub flags: Vec<u32>,
     /// The execution whose end it took over.
     pub replay_of: Vec<Option<ExecutionId>>,
@@ -101,7 +101,26 @@ pub struct Columns {
     pub why: Vec<Option<String>>,
     /// Where its time went; what no segment covers is not known.
     pub segments: Vec<Vec<Segment>>,
+    /// Of one that ended while its agent had it, by a cancel or a clock: what its agent did about
+    /// it; `null` where there was nothing to tell.
+    pub receipt: Vec<Option<StepReceiptWord>>,
 }
+
+words!(
+    /// What an agent did when it was told that a call is not wanted any more.
+    StepReceipt {
+        /// It stopped the code.
+        Stopped = "stopped",
+        /// It had no such code at work.
+        NotActive = "not_active",
+        /// Its code goes on.
+        StillRunning = "still_running",
+        /// It could not be told.
+        NotTold = "not_told",
+        /// It has not answered: it is being told, or was away.
+        Unanswered = "unanswered",
+    }
+);
 
 /// A stretch of a step's time: its kind, from when, until when (`null`: it goes on).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,6 +195,9 @@ pub mod flag {
     pub const PAUSED: u32 = 128;
     /// It was sent more than once.
     pub const RESENT: u32 = 256;
+    /// It has ended, and its code may be at work still: its agent said so, could not be told, or
+    /// has not answered.
+    pub const CODE_MAY_RUN: u32 = 512;
 }
 
 /// The steps of a run, grouped by what called them and what they call.

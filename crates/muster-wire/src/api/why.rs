@@ -41,14 +41,26 @@ pub struct Why {
     pub as_of: At,
     /// Where it is, in the words of its kind.
     pub state: String,
+    /// Where it is, in the words that SDKs know; of executions and runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
     /// A finer word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_reason: Option<String>,
-    /// What it is called.
+    /// Since when it is there; `null` when nobody knows.
+    #[cfg_attr(feature = "schema", schema(required))]
+    pub since: Option<At>,
+    /// Why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since_unknown: Option<String>,
+    /// What it is called; an execution and a run by `agent.function`.
     pub name: String,
     /// Its run, when it is in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
+    /// What that is called: the target of its root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_name: Option<String>,
     /// One sentence, present tense.
     pub verdict: String,
     /// What the plane goes by.

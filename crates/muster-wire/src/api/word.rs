@@ -112,6 +112,9 @@ pub type ActWord = Open<super::act::Act>;
 pub type ApprovalStateWord = Open<super::approval::ApprovalState>;
 /// A word of [`DeliveryState`](super::webhook::DeliveryState).
 pub type DeliveryStateWord = Open<super::webhook::DeliveryState>;
+/// A word of [`StepReceipt`](super::steps::StepReceipt).
+pub type StepReceiptWord = Open<super::steps::StepReceipt>;
+
 /// A word of [`SegmentKind`](super::steps::SegmentKind).
 pub type SegmentKindWord = Open<super::steps::SegmentKind>;
 /// A word of [`WhyAct`](super::why::WhyAct).

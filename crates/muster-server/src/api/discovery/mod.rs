@@ -6,14 +6,15 @@ mod offer;
 mod select;
 mod xml;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use muster_engine::liveness::InstanceState;
-use muster_store::{StoreResult, Stores};
-use muster_wire::Timestamp;
+use muster_store::{StoreResult, StoredAgent, Stores};
+use muster_wire::{AgentId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -182,11 +183,23 @@ fn find(
         },
         capabilities: Vec::new(),
     };
+    // One read for all of them; a question about one agent reads no others.
+    let few = selection.only_agent();
+    let stored: HashMap<AgentId, StoredAgent> = stores
+        .decisions
+        .agents(few.as_ref())?
+        .into_iter()
+        .map(|stored| (stored.row.id.clone(), stored))
+        .collect();
     for (agent, state) in candidates {
         let in_page = (offset..offset.saturating_add(limit)).contains(&found.total_agents);
         // Tags are in the registration only; all else can be counted from what is at hand.
         let (reasoners, skills) = if in_page || selection.needs_registration() {
-            let registration = registration_of(stores, agent)?;
+            let registration = stored
+                .get(&agent.id)
+                .map_or_else(Registration::default, |stored| {
+                    Registration::read(&stored.row.registration.0)
+                });
             let (reasoners, skills) = selection.functions(agent, &registration);
             let counts = (reasoners.len(), skills.len());
             if !selection.is_met_by(counts) {
@@ -211,13 +224,6 @@ fn find(
     }
     found.pagination.has_more = offset.saturating_add(limit) < found.total_agents;
     Ok(found)
-}
-
-fn registration_of(stores: &Stores, agent: &AgentEntry) -> StoreResult<Registration> {
-    let stored = stores.decisions.agents(Some(&agent.id))?.pop();
-    Ok(stored.map_or_else(Registration::default, |stored| {
-        Registration::read(&stored.row.registration.0)
-    }))
 }
 
 fn capability(

@@ -1,7 +1,7 @@
 //! Which agents and functions a question is about. Pure: takes names and tags, reads nothing.
 
 use muster_store::glob;
-use muster_wire::FunctionKind;
+use muster_wire::{AgentId, FunctionKind};
 
 use super::offer::{Function, Registration};
 use super::{Problem, Wanted};
@@ -61,6 +61,14 @@ impl Selection {
 
     pub(super) fn wants_agent(&self, id: &str) -> bool {
         self.agents.is_empty() || self.agents.iter().any(|agent| agent == id)
+    }
+
+    /// The agent that is asked for, when it is exactly one.
+    pub(super) fn only_agent(&self) -> Option<AgentId> {
+        match self.agents.as_slice() {
+            [only] => AgentId::parse(only).ok(),
+            _ => None,
+        }
     }
 
     pub(super) fn wants_health(&self, health: &str) -> bool {

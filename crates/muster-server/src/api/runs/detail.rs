@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use muster_engine::row::{ApprovalRow, ExecutionRow, RunRow};
 use muster_store::{ApprovalFilter, ExecutionFilter, Life, Page, RunSummary, StoreResult, Stores};
-use muster_wire::api::run::{OpenApproval, RunLineage, TimeSpent};
+use muster_wire::api::run::{OpenApproval, RunLineage, RunReceipts, TimeSpent};
 use muster_wire::api::steps::SegmentKind;
 use muster_wire::{ExecutionId, ExecutionKind, Status, Timestamp};
 
 use crate::api::problem::Problem;
-use crate::api::steps::segments;
+use crate::api::steps::{receipts, segments};
 use crate::api::write::Writer;
 use crate::app::App;
 
@@ -27,6 +27,7 @@ pub(super) struct Detail {
     open_detached: u64,
     approvals: Vec<OpenApproval>,
     marks: Option<RunRow>,
+    receipts: Option<RunReceipts>,
 }
 
 impl Detail {
@@ -42,6 +43,9 @@ impl Detail {
                 .time_if("paused_at", marks.paused_at)
                 .text_if("paused_by", marks.paused_by.as_deref())
                 .text_if("cancelled_by", marks.cancelled_by.as_deref());
+        }
+        if let Some(receipts) = &self.receipts {
+            writer.value("receipts", receipts);
         }
     }
 }
@@ -106,6 +110,7 @@ fn read(stores: &Stores, run: &RunSummary, now: Timestamp) -> StoreResult<Detail
         open_detached: rows.iter().filter(detached).count() as u64,
         approvals: approvals(stores, run, &rows)?,
         marks: store.run_marks(&run.id)?,
+        receipts: receipts::sums(stores, &rows, took.partial.is_some())?,
     })
 }
 

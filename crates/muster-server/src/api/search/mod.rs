@@ -49,8 +49,8 @@ struct Asked {
 /// Find things
 ///
 /// By the beginning of an id, at least 4 characters of its end, or its short form
-/// (`exec_…7K2F9Q`); by `state:`, `agent:`, `fn:`, `category:`, `reason:` and
-/// `since:2h`; by names of agents, functions, nodes and workers. Payloads are
+/// (`exec_…7K2F9Q`); by `state:`, `agent:`, `fn:`, `category:`, `reason:`, `session:`,
+/// `label:actor=…` and `since:2h`; by names of agents, functions, nodes and workers. Payloads are
 /// not searched.
 #[utoipa::path(get, path = "/api/v1/search", tag = "overview",
     params(("q" = String, Query), ("limit" = Option<usize>, Query, description = "Of each kind; 8 when absent, 50 at most")),

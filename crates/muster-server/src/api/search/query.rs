@@ -12,6 +12,9 @@ use crate::config::Span;
 /// The end of an id is at least so long: fewer characters would find anything.
 const TAIL_MIN: usize = 4;
 
+/// The filters, for people.
+const FILTERS: &str = "state: agent: fn: category: reason: session: label:actor=… since:2h";
+
 /// What somebody looks for.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Wanted {
@@ -25,6 +28,10 @@ pub(super) struct Wanted {
     category: Option<Category>,
     reason: Option<String>,
     since: Option<Timestamp>,
+    session: Option<String>,
+    actor: Option<String>,
+    /// Words that look like a filter and are none.
+    odd: Vec<String>,
 }
 
 impl Wanted {
@@ -70,8 +77,29 @@ impl Wanted {
                     wanted.since = Some(since(value, now)?);
                     wanted.term("since", value);
                 }
+                "session" => {
+                    wanted.session = Some(value.to_owned());
+                    wanted.term("session", value);
+                }
+                "label" => {
+                    match value.split_once('=').filter(|(_, value)| !value.is_empty()) {
+                        Some(("session", value)) => wanted.session = Some(value.to_owned()),
+                        Some(("actor", value)) => wanted.actor = Some(value.to_owned()),
+                        _ => {
+                            return Err(Problem::validation(
+                                "label: session=… or actor=…; an execution has no other labels",
+                            ));
+                        }
+                    }
+                    wanted.term("label", value);
+                }
                 // Not a filter: names may have a colon.
-                _ => words.push(word.to_owned()),
+                key => {
+                    if key.chars().all(|letter| letter.is_ascii_alphabetic()) {
+                        wanted.odd.push(key.to_owned());
+                    }
+                    words.push(word.to_owned());
+                }
             }
         }
         if !words.is_empty() {
@@ -101,7 +129,15 @@ impl Wanted {
     pub(super) fn note(&self) -> String {
         let mut note = "payloads are not searched".to_owned();
         if self.is_empty() {
-            note = "type a part of an id or a name, or state: agent: fn: category: reason: since:2h; payloads are not searched".to_owned();
+            note =
+                format!("type a part of an id or a name, or {FILTERS}; payloads are not searched");
+        }
+        if !self.odd.is_empty() {
+            let odd: Vec<String> = self.odd.iter().map(|key| format!("{key}:")).collect();
+            note = format!(
+                "{} is no filter and was looked for as text; filters are {FILTERS}; {note}",
+                odd.join(", ")
+            );
         }
         note
     }
@@ -190,6 +226,16 @@ impl Wanted {
         self.terms.len() > usize::from(self.text.is_some())
     }
 
+    /// What narrows executions and runs in the same way.
+    fn also(&self) -> Also {
+        Also {
+            ended_since: self.since,
+            session: self.session.clone(),
+            actor: self.actor.clone(),
+            ..Also::default()
+        }
+    }
+
     /// The same for a list of executions.
     pub(super) fn executions(&self) -> ExecutionFilter {
         ExecutionFilter {
@@ -199,8 +245,7 @@ impl Wanted {
             category: self.category.clone(),
             also: Also {
                 reason: self.reason.clone(),
-                ended_since: self.since,
-                ..Also::default()
+                ..self.also()
             },
             ..ExecutionFilter::default()
         }
@@ -212,7 +257,7 @@ impl Wanted {
         fits.then(|| RunFilter {
             statuses: self.statuses.clone(),
             agent: self.agent.clone(),
-            since: self.since,
+            also: self.also(),
             ..RunFilter::default()
         })
     }
@@ -226,6 +271,8 @@ impl Wanted {
                 .as_ref()
                 .is_none_or(|name| *name == row.function)
             && (self.category.is_none() || self.category == row.error_category)
+            && (self.session.is_none() || self.session.as_deref() == row.session.as_deref())
+            && (self.actor.is_none() || self.actor.as_deref() == row.actor.as_deref())
             && (self.reason.is_none() || self.reason.as_deref() == row.status_reason.as_deref())
             && self
                 .since

@@ -2,6 +2,7 @@
 //! what changed since. And in groups, where there are too many to draw.
 
 mod groups;
+pub(crate) mod receipts;
 pub(crate) mod segments;
 
 pub(crate) use groups::grouped;
@@ -10,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use muster_engine::row::ExecutionRow;
 use muster_store::{ExecutionFilter, Life, Page, RunSummary, StoreResult, Stores};
-use muster_wire::api::steps::{Columns, StepColumns, flag};
+use muster_wire::api::steps::{Columns, StepColumns, StepReceipt, flag};
 use muster_wire::{Category, ExecutionId, ExecutionKind, ParentEnd, RunId, Status};
 
 use super::cursor::Cursors;
@@ -162,13 +163,15 @@ fn push(columns: &mut Columns, row: &ExecutionRow, life: &Life) {
     columns.started.push(row.started_at.map(ms));
     columns.ended.push(row.ended_at.map(ms));
     columns.attempts.push(row.attempt);
-    columns.flags.push(flags(row, life));
+    let receipt = receipts::of(row, life);
+    columns.flags.push(flags(row, life, receipt));
+    columns.receipt.push(receipt.map(Into::into));
     let replayed = row.replayed_from().map(ExecutionId::trusted);
     columns.replay_of.push(replayed);
     columns.segments.push(segments);
 }
 
-fn flags(row: &ExecutionRow, life: &Life) -> u32 {
+fn flags(row: &ExecutionRow, life: &Life, receipt: Option<StepReceipt>) -> u32 {
     let observed = row.kind == ExecutionKind::Observed;
     let reason = row.status_reason.as_deref().unwrap_or_default();
     let stopped_knowing = matches!(
@@ -196,6 +199,7 @@ fn flags(row: &ExecutionRow, life: &Life) -> u32 {
         (stopped_knowing, flag::STOPPED_KNOWING),
         (was_paused, flag::PAUSED),
         (row.attempt > 1, flag::RESENT),
+        (receipts::code_may_run(row, receipt), flag::CODE_MAY_RUN),
     ];
     marks
         .iter()

@@ -31,6 +31,19 @@ pub(crate) fn of(row: &ExecutionRow, life: &Life) -> Vec<Segment> {
     segments
 }
 
+/// Since when it is in its state; `None` when no event tells it any more.
+pub(crate) fn since(row: &ExecutionRow, life: &Life) -> Option<Timestamp> {
+    if row.status.is_terminal() {
+        return row.ended_at;
+    }
+    // Where its first events are gone, what its row knows of the beginning is no change of state.
+    let told = |event: &&EventRow| changes_state(event.kind);
+    let last = life.events.iter().rev().find(told);
+    last.map(|event| event.at)
+        .or_else(|| (row.status == Status::Queued).then_some(row.created_at))
+        .or_else(|| (row.status == Status::Running).then_some(row.started_at)?)
+}
+
 /// From when on it was in a state.
 struct Mark {
     at: Timestamp,

@@ -6,6 +6,7 @@ use muster_wire::api::why::{Why, WhyChange, WhyFact, WhyKind, WhyNext, WhyRule};
 
 use super::facts;
 use super::rules::{change, rule};
+use crate::api::hold::BY_UNKNOWN;
 use crate::api::problem::Problem;
 use crate::api::queues;
 use crate::app::App;
@@ -23,9 +24,10 @@ pub(super) async fn of(app: &App, entry: &AgentEntry) -> Result<Why, Problem> {
     );
     let unapproved = entry.unapproved();
     let (mut changes, rule) = if state.held {
-        verdict.push_str("; it is on hold, so nothing is dispatched to it");
+        verdict.push_str("; nothing is dispatched to it: ");
+        verdict.push_str(&queues::hold_text(&state));
         (
-            vec![lift(entry.id.as_str())],
+            vec![lift(&state)],
             rule(
                 "hold",
                 "while a hold is set calls are queued; `muster unhold` lifts it",
@@ -60,12 +62,14 @@ pub(super) async fn of(app: &App, entry: &AgentEntry) -> Result<Why, Problem> {
         .filter_map(|instance| seen(app, entry, instance, now))
         .collect();
     facts.sort_by_key(|fact| fact.at);
+    facts.extend(hold_facts(&state));
     facts.push(slots(&state));
+    let since = best.map(|verdict| verdict.at);
     Ok(whole(
         app,
         entry.id.as_str(),
         WhyKind::Agent,
-        word,
+        (word, since.ok_or("no instance of it is known")),
         verdict,
         rule,
         facts,
@@ -105,7 +109,7 @@ pub(super) fn instance(app: &App, id: &str) -> Option<Why> {
             app,
             id,
             WhyKind::Instance,
-            word,
+            (word, Ok(verdict.at)),
             format!("instance {id} of {} is {word}: {}", entry.id, verdict.evidence),
             rule(
                 "instance",
@@ -133,6 +137,7 @@ pub(super) async fn queue(app: &App, agent: &str) -> Result<Why, Problem> {
             .oldest_queued_at
             .map(|at| facts::at(at, "plane", "the oldest that waits was accepted")),
     );
+    facts.extend(hold_facts(&state));
     facts.push(slots(&state));
     match state.starts_per_minute {
         Some(rate) => facts.push(facts::now("plane", format!("{rate:.1} start in a minute"))),
@@ -144,13 +149,26 @@ pub(super) async fn queue(app: &App, agent: &str) -> Result<Why, Problem> {
     }
     let mut changes = Vec::new();
     if state.held {
-        changes.push(lift(agent));
+        changes.push(lift(&state));
     }
     if waiting > 0 {
         let holders = format!("muster executions --agent {agent} --state running");
         changes.push(change("see who holds the slots", holders));
     }
     let word = if held_by.is_some() { "held" } else { "moving" };
+    let held_at = || {
+        let by = match &state.hold {
+            Some(_) => state.hold_by.as_ref(),
+            None => state.held_by.as_ref(),
+        };
+        by.map(|by| by.at)
+    };
+    let since = match state.held {
+        true => held_at().ok_or(BY_UNKNOWN),
+        false => state
+            .oldest_queued_at
+            .ok_or("nothing is kept of when it last stood still"),
+    };
     let rule = rule(
         "queue",
         "order is class, turn of the run, acceptance; a slot is held from the start of a call to its end",
@@ -159,7 +177,7 @@ pub(super) async fn queue(app: &App, agent: &str) -> Result<Why, Problem> {
         app,
         agent,
         WhyKind::Queue,
-        word,
+        (word, since),
         verdict,
         rule,
         facts,
@@ -174,8 +192,27 @@ pub(super) async fn queue(app: &App, agent: &str) -> Result<Why, Problem> {
     Ok(why)
 }
 
-fn lift(agent: &str) -> WhyChange {
-    change("lift the hold", format!("muster unhold {agent}"))
+fn lift(state: &AgentState) -> WhyChange {
+    let command = match &state.hold {
+        Some(_) => "muster unhold".to_owned(),
+        None => format!("muster unhold {}", state.id),
+    };
+    change("lift the hold", command)
+}
+
+/// Who holds an agent, since when.
+fn hold_facts(state: &AgentState) -> Option<WhyFact> {
+    if !state.held {
+        return None;
+    }
+    let by = match &state.hold {
+        Some(_) => state.hold_by.as_ref(),
+        None => state.held_by.as_ref(),
+    };
+    Some(match by {
+        Some(by) => facts::at(by.at, &by.by, format!("held: {}", by.reason)),
+        None => facts::unknown("person", "who holds it", BY_UNKNOWN),
+    })
 }
 
 fn slots(state: &AgentState) -> WhyFact {
@@ -213,7 +250,7 @@ fn whole(
     app: &App,
     id: &str,
     kind: WhyKind,
-    state: &str,
+    (state, since): (&str, Result<Timestamp, &str>),
     verdict: String,
     rule: WhyRule,
     facts: Vec<WhyFact>,
@@ -224,9 +261,13 @@ fn whole(
         kind: kind.into(),
         as_of: app.clock.now().into(),
         state: state.to_owned(),
+        status: None,
         status_reason: None,
+        since: since.ok().map(Into::into),
+        since_unknown: since.err().map(str::to_owned),
         name: id.to_owned(),
         run_id: None,
+        run_name: None,
         verdict,
         rule,
         facts,

@@ -5,6 +5,7 @@ use muster_wire::api::why::{Why, WhyKind, WhyNext};
 use super::facts;
 use super::rules::{change, rule};
 use crate::app::App;
+use crate::duties::LATE_AFTER;
 
 /// Why a duty is as it is; `None` when there is none of that name.
 pub(super) fn of(app: &App, name: &str) -> Option<Why> {
@@ -45,19 +46,31 @@ pub(super) fn of(app: &App, name: &str) -> Option<Why> {
             "it has not run since the plane started",
         )),
     }
+    let since = match (duty.late, duty.last_run) {
+        // Late it is from the moment at which it was.
+        (true, last) => last.unwrap_or(duty.since) + duty.every * 3 + LATE_AFTER,
+        (false, last) => last.unwrap_or(duty.since),
+    };
     let due = duty.last_run.unwrap_or(duty.since) + duty.every;
     Some(Why {
         id: name.to_owned(),
         kind: WhyKind::Duty.into(),
         as_of: now.into(),
         state: state.to_owned(),
+        status: None,
         status_reason: None,
+        since: Some(since.into()),
+        since_unknown: None,
         name: name.to_owned(),
         run_id: None,
+        run_name: None,
         verdict,
         rule: rule(
             "duty",
-            format!("a duty counts as late after three of its intervals ({every} s) and 5 s"),
+            format!(
+                "a duty counts as late after three of its intervals ({every} s) and {} s",
+                LATE_AFTER.as_secs()
+            ),
         ),
         facts: told,
         next: vec![WhyNext {

@@ -3,17 +3,20 @@
 
 use muster_engine::effect::Why as Held;
 use muster_engine::event::Question;
-use muster_engine::row::{AttemptRow, EventRow, ExecutionRow};
+use muster_engine::row::{AttemptRow, ExecutionRow};
 use muster_engine::{Event, Reply};
+use muster_store::{Life, Stores};
 use muster_wire::api::execution::{Attempt, ExecutionItem};
 use muster_wire::api::why::{Why, WhyFact, WhyKind, WhyNext, WhyNot};
 use muster_wire::{ExecutionId, ExecutionKind, Status};
 
 use super::facts;
 use super::rules::{change, rule};
+use super::sentence;
 use crate::api::caller::Caller;
 use crate::api::problem::Problem;
-use crate::api::show;
+use crate::api::show::{self, Sizes};
+use crate::api::steps::segments;
 use crate::app::App;
 
 /// Events that are shown as facts.
@@ -41,37 +44,79 @@ pub(super) async fn of(
         }
     };
     let wanted = execution.clone();
-    let (stored, attempts, events) = app
+    let at_hand = held.as_ref().map(|held| held.row.clone());
+    let (stored, seen) = app
         .blocking(move |stores| -> muster_store::StoreResult<_> {
-            let store = &stores.decisions;
-            let (_, row) = store.execution(&wanted)?;
-            let attempts = store.attempts(&wanted)?;
-            Ok((row, attempts, store.events_of(&wanted, FACTS_MAX)?))
+            let (_, stored) = stores.decisions.execution(&wanted)?;
+            let row = at_hand.as_deref().or(stored.as_ref());
+            let seen = match row {
+                Some(row) => Seen::read(stores, row)?,
+                None => Seen::default(),
+            };
+            Ok((stored, seen))
         })
         .await?;
     if let Some(held) = held {
-        let mut why = begin(app, &held.row, &attempts, &events)?;
+        let mut why = begin(app, &held.row, &seen)?;
         open(&mut why, *held);
         return Ok(Some(why));
     }
     let Some(row) = stored.filter(|row| caller.sees(&row.principal)) else {
         return Ok(None);
     };
-    let mut why = begin(app, &row, &attempts, &events)?;
+    let mut why = begin(app, &row, &seen)?;
     past(&mut why, &row);
     Ok(Some(why))
 }
 
+/// What the store has beside the row.
+#[derive(Default)]
+struct Seen {
+    life: Life,
+    root: Option<ExecutionRow>,
+    sizes: Sizes,
+}
+
+impl Seen {
+    fn read(stores: &Stores, row: &ExecutionRow) -> muster_store::StoreResult<Self> {
+        let store = &stores.decisions;
+        let life = store.lives(std::slice::from_ref(&row.id))?.pop();
+        let root = match row.root == row.id {
+            true => None,
+            false => store.execution(&row.root)?.1,
+        };
+        Ok(Self {
+            life: life.unwrap_or_default(),
+            root,
+            sizes: Sizes::read(stores, row)?,
+        })
+    }
+}
+
 /// What is the same for an open one and one that ended.
-fn begin(
-    app: &App,
-    row: &ExecutionRow,
-    attempts: &[AttemptRow],
-    events: &[EventRow],
-) -> Result<Why, Problem> {
-    let item: ExecutionItem = serde_json::from_slice(&show::line(Vec::new(), row))
+fn begin(app: &App, row: &ExecutionRow, seen: &Seen) -> Result<Why, Problem> {
+    let mut item: ExecutionItem = serde_json::from_slice(&show::line(Vec::new(), row))
         .map_err(|error| Problem::internal(&error))?;
-    let mut told: Vec<WhyFact> = events.iter().map(facts::of).collect();
+    item.error_details_size = seen.sizes.details;
+    item.late_size = seen.sizes.late;
+    let (attempts, events) = (&seen.life.attempts, &seen.life.events);
+    let shown = events.len().saturating_sub(FACTS_MAX);
+    let mut told: Vec<WhyFact> = Vec::new();
+    if shown > 0 {
+        let text = format!("{shown} earlier events are left out");
+        told.push(facts::now("plane", text));
+    }
+    let ended = match row.status {
+        Status::Cancelled => Some(sentence::cancelled(row)),
+        _ => None,
+    };
+    let tell = |event| facts::of_one(event, ended.as_deref());
+    told.extend(events[shown..].iter().map(tell));
+    let root = match row.root == row.id {
+        true => Some(row),
+        false => seen.root.as_ref(),
+    };
+    let since = segments::since(row, &seen.life);
     if told.is_empty() {
         told.push(facts::at(row.created_at, "plane", "it was accepted"));
         told.push(facts::unknown(
@@ -95,9 +140,15 @@ fn begin(
         kind: WhyKind::Execution.into(),
         as_of: app.clock.now().into(),
         state: row.status.word().to_owned(),
+        status: Some(row.status.for_sdk().to_owned()),
         status_reason: row.status_reason.as_deref().map(str::to_owned),
+        since: since.map(Into::into),
+        since_unknown: since
+            .is_none()
+            .then(|| "its events were removed by retention.events".to_owned()),
         name: format!("{}.{}", row.agent, row.function),
         run_id: Some(row.run.to_string()),
+        run_name: root.map(|root| format!("{}.{}", root.agent, root.function)),
         verdict: String::new(),
         rule: rule("moving", ""),
         facts: told,
@@ -167,12 +218,12 @@ fn verdict(row: &ExecutionRow) -> String {
     match row.status {
         Status::Succeeded => format!("{target} ended well{took}"),
         Status::Failed => format!("{target} failed{took}: {category}"),
-        Status::Cancelled => format!(
-            "{target} was cancelled{took}{}",
-            row.status_reason
-                .as_deref()
-                .map_or_else(String::new, |why| format!(": {why}"))
-        ),
+        Status::Cancelled => {
+            let said = sentence::cancelled(row);
+            let more = said.strip_prefix("cancelled").unwrap_or_default();
+            let mark = if more.starts_with(' ') { "," } else { "" };
+            format!("{target} was cancelled{took}{mark}{more}")
+        }
         Status::Timeout => format!("{target} ran out of time{took}: {category}"),
         Status::Queued => format!("{target} waits in the queue of {}", row.agent),
         Status::Running | Status::Waiting | Status::Paused => {

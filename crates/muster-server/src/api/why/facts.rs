@@ -33,8 +33,24 @@ pub(super) fn unknown(by: &str, text: impl Into<String>, why: impl Into<String>)
     }
 }
 
+/// An event of an execution that ended with these words.
+pub(super) fn of_one(event: &EventRow, ended: Option<&str>) -> WhyFact {
+    let by = match event.kind {
+        EventKind::ExecutionCancelled => ended.and_then(|text| text.strip_prefix("cancelled")),
+        _ => None,
+    };
+    let Some(by) = by else {
+        return of(event);
+    };
+    // It says by whom and why; the words of the category and the reason say less.
+    WhyFact {
+        seq: Some(event.seq),
+        ..at(event.at, by_whom(by), format!("it was cancelled{by}"))
+    }
+}
+
 /// What an event tells.
-pub(super) fn of(event: &EventRow) -> WhyFact {
+fn of(event: &EventRow) -> WhyFact {
     let (by, said) = said(event);
     let mut text = said;
     let reason = event.reason.as_deref().filter(|_| tells_reason(event.kind));
@@ -56,6 +72,13 @@ pub(super) fn of(event: &EventRow) -> WhyFact {
         seq: Some(event.seq),
         ..at(event.at, by, text)
     }
+}
+
+/// Who is named first in ` by ada: a reason`.
+fn by_whom(text: &str) -> &str {
+    let name = text.strip_prefix(" by ");
+    let name = name.and_then(|rest| rest.split(':').next());
+    name.filter(|name| !name.is_empty()).unwrap_or("plane")
 }
 
 /// Whether the reason says more than the sentence.

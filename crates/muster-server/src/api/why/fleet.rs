@@ -1,6 +1,7 @@
 //! Why a node or a worker is where it is.
 
 use muster_engine::fleet::row::FleetHistoryRow;
+use muster_wire::Timestamp;
 use muster_wire::api::why::{Why, WhyFact, WhyKind, WhyNext};
 
 use super::facts;
@@ -31,7 +32,7 @@ pub(super) async fn node(app: &App, id: &str) -> Result<Why, Problem> {
         app,
         row.id.as_str(),
         WhyKind::Node,
-        view.state.word(),
+        (view.state.word(), view.state_at),
         &row.name,
     );
     why.verdict = format!("{} is {}: {}", row.name, view.state, view.evidence);
@@ -75,7 +76,7 @@ pub(super) async fn worker(app: &App, id: &str) -> Result<Why, Problem> {
         app,
         row.id.as_str(),
         WhyKind::Worker,
-        state.word(),
+        (state.word(), found.state_at()),
         &row.name,
     );
     why.verdict = format!("{} is {state}: {}", row.name, found.shown().evidence);
@@ -103,15 +104,19 @@ fn line(line: &FleetHistoryRow) -> WhyFact {
     }
 }
 
-fn begin(app: &App, id: &str, kind: WhyKind, state: &str, name: &str) -> Why {
+fn begin(app: &App, id: &str, kind: WhyKind, (state, since): (&str, Timestamp), name: &str) -> Why {
     Why {
         id: id.to_owned(),
         kind: kind.into(),
         as_of: app.clock.now().into(),
         state: state.to_owned(),
+        status: None,
         status_reason: None,
+        since: Some(since.into()),
+        since_unknown: None,
         name: name.to_owned(),
         run_id: None,
+        run_name: None,
         verdict: String::new(),
         rule: rule("node", ""),
         facts: Vec::new(),

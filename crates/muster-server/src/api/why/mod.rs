@@ -13,7 +13,7 @@ pub(crate) mod sentence;
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use muster_wire::api::why::{Why, WhyKind};
-use muster_wire::{ExecutionId, RunId};
+use muster_wire::{ExecutionId, RunId, Status};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -137,6 +137,19 @@ async fn run(app: &App, caller: &Caller, id: &ExecutionId) -> Result<Option<Why>
     why.id = run.id.to_string();
     why.kind = WhyKind::Run.into();
     run.status.word().clone_into(&mut why.state);
+    why.status = Some(run.status.word().to_owned());
+    // Since when the member is there that holds it up; else its root tells.
+    let since = match run.status {
+        status if status.is_terminal() => run.ended_at,
+        Status::Running if run.root.status != Status::Running || member.id != run.root.id => {
+            Some(run.root.started_at.unwrap_or(run.root.created_at))
+        }
+        _ => why.since.map(|at| at.0),
+    };
+    why.since = since.map(Into::into);
+    if since.is_some() {
+        why.since_unknown = None;
+    }
     why.name = format!("{}.{}", run.root.agent, run.root.function);
     if member.id != run.root.id {
         why.facts.push(facts::now(

@@ -72,8 +72,20 @@ pub(crate) fn of(row: &ExecutionRow, verdicts: &HashMap<ExecutionId, String>) ->
         Status::Queued => Some(format!("waits in the queue of {}", row.agent)),
         Status::Waiting => Some(plain("waits")),
         Status::Paused => Some(reason.map_or_else(|| "paused".to_owned(), str::to_owned)),
-        Status::Cancelled => Some(plain("cancelled")),
+        Status::Cancelled => Some(cancelled(row)),
         Status::Failed | Status::Timeout => Some(ended_badly(row)),
+    }
+}
+
+/// By whom it was cancelled and why, as far as anybody said.
+pub(crate) fn cancelled(row: &ExecutionRow) -> String {
+    let said = row.error_text.as_ref().map(|said| first_line(&said.0));
+    let reason = row.status_reason.as_deref();
+    match (said, reason) {
+        (Some(said), _) if said.starts_with("cancelled") => said,
+        (Some(said), _) => format!("cancelled: {said}"),
+        (None, Some(reason)) if reason != "cancelled" => format!("cancelled: {reason}"),
+        (None, _) => "cancelled".to_owned(),
     }
 }
 
@@ -89,11 +101,16 @@ fn ended_badly(row: &ExecutionRow) -> String {
             _ => word.to_owned(),
         };
     };
-    let said = String::from_utf8_lossy(&said.0);
+    format!("{word}: {}", first_line(&said.0))
+}
+
+/// The first line of what somebody said, cut.
+fn first_line(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
     let first = said.lines().next().unwrap_or_default();
     let mut cut: String = first.chars().take(SAID_MAX).collect();
     if cut.len() < said.trim_end().len() {
         cut.push('…');
     }
-    format!("{word}: {cut}")
+    cut
 }
