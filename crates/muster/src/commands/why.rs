@@ -196,7 +196,7 @@ fn state_since(why: &Value, as_of: Timestamp) -> Option<String> {
         };
         why.get("execution").and_then(|one| item::time(one, times))
     };
-    let at = item::time(why, &["state_at"]).or_else(|| own().filter(|_| call));
+    let at = item::time(why, &["since"]).or_else(|| own().filter(|_| call));
     Some(match at.map(|at| item::between(at, as_of).max(0)) {
         Some(ms) if call && status.is_some_and(Status::is_terminal) => {
             format!("{state} {} ago", span::age(ms))
