@@ -6,8 +6,9 @@ import { addressOf, send } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { type LiveFrame, useLive } from "@/live/stream";
 import { useWhy } from "@/parts/why";
+import { useGet } from "@/api/queries";
 import { touched } from "./ask";
-import type { AttemptList, ExecutionEvents, NoteList } from "./shapes";
+import type { AttemptList, ExecutionEvents, ExecutionItem, NoteList } from "./shapes";
 
 /** Answers that came in a burst are asked again once. */
 const COALESCE_MS = 250;
@@ -31,7 +32,10 @@ export function useExecution(id: string) {
       [id],
     ),
   );
-  return { ...why, execution: why.data?.execution };
+  // A plane whose evidence has no row in it is asked for the row alone.
+  const alone = useGet("/api/v1/executions/{id}", { path: { id } }, { enabled: why.data !== undefined && !why.data.execution });
+  const execution = why.data?.execution ?? (alone.data as ExecutionItem | undefined);
+  return { ...why, error: why.error ?? alone.error, execution };
 }
 
 async function read<T>(template: string, id: string, signal: AbortSignal, query?: Record<string, unknown>): Promise<T> {

@@ -4,7 +4,7 @@ import { Link } from "@/router";
 import { count } from "@/look/format";
 import { ActButton } from "@/parts/act";
 import { StateMark } from "@/parts/state-mark";
-import { Age, Lasting, Unknown } from "@/parts/values";
+import { Age, Lasting, Room, Unknown } from "@/parts/values";
 import { endDoubt } from "./calls";
 import { statesOf } from "./map";
 import type { Fleet } from "./shapes";
@@ -19,11 +19,11 @@ export function Summary({ fleet, chosen }: { fleet: Fleet; chosen: string }) {
           <Link key={state} to={chosen === state ? "/fleet" : `/fleet?state=${encodeURIComponent(state)}`}
             aria-current={chosen === state ? "true" : undefined}
             className="flex min-h-6 items-center gap-1 rounded-sm px-1 aria-[current]:bg-selected">
-            <span>{count(n)}</span> <StateMark state={state} />
+            <Room ch={2}>{count(n)}</Room> <StateMark state={state} />
           </Link>
         ))}
       </span>
-      <Share fleet={fleet} />
+      {states.length > 0 && <Share fleet={fleet} />}
     </div>
   );
 }

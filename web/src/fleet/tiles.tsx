@@ -36,7 +36,7 @@ function Tile({ node }: { node: FleetNode }) {
         className={`flex h-full flex-col gap-2 rounded-sm border bg-surface p-2 no-underline hover:bg-hover hover:no-underline ${quiet ? "border-border" : "border-line"}`}>
         <span className="flex items-center justify-between gap-2">
           <b className="truncate"><Plain text={node.name} /></b>
-          <span className="shrink-0 text-xs text-text-3"><Age at={node.heard_at} plain reason="never heard" /></span>
+          <span className="min-w-16 shrink-0 text-xs text-text-3"><span className="flush"><Age at={node.heard_at} plain reason="never heard" /></span></span>
         </span>
         <span className="flex flex-wrap items-center justify-between gap-x-2">
           <StateMark state={drawnAs(node)} evidence={node.evidence} />

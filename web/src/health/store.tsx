@@ -25,12 +25,11 @@ export function Store({ store }: { store: StoreShown }) {
       <div aria-hidden className="flex h-3 w-full gap-px">
         {parts.map(([name, size], index) => <span key={name} className={`min-w-[2px] ${FILLS[Math.min(index, FILLS.length - 1)]}`} style={{ flexGrow: size, flexBasis: 0 }} title={`${name} ${bytes(size)}`} />)}
       </div>
-      <dl className="grid grid-cols-[max-content_max-content_1fr] gap-x-4 gap-y-1">
+      <dl className="grid grid-cols-[max-content_max-content] gap-x-4 gap-y-1">
         {parts.map(([name, size], index) => (
           <div key={name} className="contents">
             <dt className="flex items-center gap-2 text-text-2"><span aria-hidden className={`inline-block h-[10px] w-[10px] ${FILLS[Math.min(index, FILLS.length - 1)]}`} />{NAMES[name] ?? name}</dt>
-            <dd className="text-right">{bytes(size)}</dd>
-            <dd className="text-text-3" title={`${count(size)} bytes`} />
+            <dd className="text-right" title={`${count(size)} bytes`}>{bytes(size)}</dd>
           </div>
         ))}
       </dl>

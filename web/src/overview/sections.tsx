@@ -9,7 +9,7 @@ import { Bars, Sparkline } from "@/parts/charts";
 import { Plain } from "@/parts/plain";
 import { Said } from "@/parts/said";
 import { Glyph, StateMark } from "@/parts/state-mark";
-import { Age, Lasting, Num, Unknown, msOf } from "@/parts/values";
+import { Age, Lasting, Num, Room, Unknown, msOf } from "@/parts/values";
 import { Link, below } from "@/router";
 import { seriousFirst } from "@/shell/needs";
 import { listLink } from "@/runs/list/address";
@@ -80,8 +80,8 @@ export function HeldUp({ held }: { held: Overview["held"] }) {
             <>
               <Glyph shape={shape} colour={colourOf(colour)} />
               <span><Plain text={cause.text} /></span>
-              <b>{count(cause.count)}</b>
-              {cause.oldest_at && <span className="text-text-2"><Age at={cause.oldest_at} plain /></span>}
+              <b><Room ch={2}>{count(cause.count)}</Room></b>
+              {cause.oldest_at && <span className="text-text-2"><Room ch={5} start><Age at={cause.oldest_at} plain /></Room></span>}
             </>
           );
           return (
@@ -103,7 +103,7 @@ export function Flow({ flow }: { flow: Overview["flow"] }) {
     <span className="flex items-center gap-2">
       <span className="text-text-2">{name}</span>
       <span className="hidden sm:inline-flex"><Sparkline values={values} unit={name} /></span>
-      {perMinute === null ? <Unknown reason="the plane was not there to count" /> : <span>{rate(perMinute)}/min</span>}
+      {perMinute === null ? <Unknown reason="the plane was not there to count" /> : <Room ch={7} start>{rate(perMinute)}/min</Room>}
     </span>
   );
   return (
@@ -111,7 +111,7 @@ export function Flow({ flow }: { flow: Overview["flow"] }) {
       <div className="flex flex-wrap items-center gap-x-6 gap-y-2 px-2">
         {line("started", flow.started, flow.started_per_min)}
         {line("ended", flow.ended, flow.ended_per_min)}
-        <Link to="/runs?v=executions&state=queued,running,waiting,paused&t=all" className="flex items-center gap-2"><span className="text-text-2">open</span> {count(flow.open)}</Link>
+        <Link to="/runs?v=executions&state=queued,running,waiting,paused&t=all" className="flex items-center gap-2"><span className="text-text-2">open</span> <Room ch={5} start>{count(flow.open)}</Room></Link>
         <span className="flex items-center gap-2"><span className="text-text-2">oldest wait</span> {flow.oldest_wait_ms === null ? <span className="text-text-2">nothing waits</span> : duration(flow.oldest_wait_ms)}</span>
       </div>
     </Section>
@@ -126,7 +126,7 @@ export function Failed({ failed }: { failed: Overview["failed"] }) {
         <div className="max-w-[560px] px-2">
           <Bars label="Failures by category" items={failed.categories.map((each) => ({
             id: each.category, name: <code>{each.category}</code>, value: each.count, to: listLink(each.query), colour: "var(--fail)",
-            text: <>{count(each.count)} <span className="text-text-3">before {each.before === null ? "—" : count(each.before)}</span></>,
+            text: <><Room ch={5}>{count(each.count)}</Room> <span className="text-text-3">before {each.before === null ? "—" : count(each.before)}</span></>,
           }))} />
         </div>
       )}
@@ -141,10 +141,10 @@ const worst = (a: string, b: string) => (WORST.indexOf(a) + 1 || 99) - (WORST.in
 function States({ name, to, counts, none }: { name: string; to: string; counts: { total: number; states: { [state: string]: number } }; none: string }) {
   return (
     <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
-      <Link to={to} className="font-semibold">{name} {count(counts.total)}</Link>
+      <Link to={to} className="font-semibold">{name} <Room ch={3} start>{count(counts.total)}</Room></Link>
       {counts.total === 0 && <span className="text-text-2">{none}</span>}
       {Object.entries(counts.states).filter(([, many]) => many > 0).sort(([a], [b]) => worst(a, b)).map(([state, many]) => (
-        <Link key={state} to={`${to}?state=${encodeURIComponent(state)}`} className="flex items-center gap-1"><StateMark state={state} /> <span>{count(many)}</span></Link>
+        <Link key={state} to={`${to}?state=${encodeURIComponent(state)}`} className="flex items-center gap-1"><StateMark state={state} /> <Room ch={3} start>{count(many)}</Room></Link>
       ))}
     </span>
   );

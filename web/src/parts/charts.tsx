@@ -119,7 +119,10 @@ export function Bars({ items, label }: { items: readonly BarItem[]; label: strin
   );
 }
 
-export type Part = { state: string; count: number; colour: string; /** What is well is thin: it takes no weight. */ pattern?: "solid" | "outline" | "thin" };
+export type Part = { state: string; count: number; colour: string; /** What is well is thin: it takes no weight. */ pattern?: "solid" | "outline" | "thin" | "double" };
+
+/** How each state is drawn in a split bar, in the same language as the bars of a run. */
+export const patternOf = (state: string): Part["pattern"] => (state === "queued" ? "outline" : state === "succeeded" ? "thin" : state === "waiting" ? "double" : "solid");
 
 /** A bar split by states, with its parts in words for who does not see it. Fixed in width. */
 export function SplitBar({ parts, width = 72, label }: { parts: readonly Part[]; width?: number; label: string }) {
@@ -135,6 +138,7 @@ export function SplitBar({ parts, width = 72, label }: { parts: readonly Part[];
         const at = x;
         x += wide + 1;
         if (part.pattern === "thin") return <rect key={part.state} x={at} y="3" width={wide} height="4" fill={part.colour} />;
+        if (part.pattern === "double") return <path key={part.state} d={`M${at} 1.75h${wide}M${at} 8.25h${wide}`} stroke={part.colour} strokeWidth="3.5" />;
         return part.pattern === "outline"
           ? <rect key={part.state} x={at + 0.5} y="0.5" width={Math.max(1, wide - 1)} height="9" fill="none" stroke={part.colour} strokeDasharray="2 1.5" />
           : <rect key={part.state} x={at} y="0" width={wide} height="10" fill={part.colour} />;

@@ -3,6 +3,8 @@
 import { Component, type ReactNode, useEffect, useState } from "react";
 import { Problem } from "@/api/problem";
 import { useSecond } from "@/live/clock";
+import { span } from "@/look/format";
+import { Link, currentPath } from "@/router";
 import { Time, useCopy } from "./values";
 
 /** A command to copy. */
@@ -46,9 +48,16 @@ export function Skeleton({ rows = 6, what }: { rows?: number; what: string }) {
           <div className="h-3 rounded-sm bg-border opacity-60" style={{ width: `${35 + ((index * 37) % 50)}%` }} />
         </div>
       ))}
-      {phase > 1 && <p className="text-xs text-text-3">still waiting for {what}</p>}
+      {phase > 1 && <Waiting what={what} />}
     </div>
   );
+}
+
+/** What is waited for, and for how long. */
+function Waiting({ what }: { what: string }) {
+  const [since] = useState(() => performance.now() - 2000);
+  useSecond();
+  return <p className="text-xs text-text-3">still waiting for {what}, asked {span(performance.now() - since)} ago</p>;
 }
 
 /** A failure, in its panel only. Counts down to when to come back. */
@@ -64,9 +73,11 @@ export function ErrorPanel({ error, retry, what }: { error: unknown; retry?: () 
         <span>{problem.message}</span>
       </p>
       {problem.detail.hint && <p className="text-text-2">{problem.detail.hint}</p>}
+      {problem.offline && <div className="flex flex-wrap items-center gap-2 text-text-2">It is asked again when the plane is back. Is it running? <CommandLine command="muster doctor" /></div>}
+      {problem.needsKey && <p className="text-text-2"><Link className="text-accent underline" to={`/login?next=${encodeURIComponent(currentPath() + location.search)}`}>Sign in</Link> with a key that may.</p>}
       {left > 0 && <p className="text-text-2">come back in {Math.ceil(left / 1000)} s</p>}
       {retry && (
-        <button type="button" className="text-accent hover:underline" onClick={retry}>Retry</button>
+        <button type="button" className="target text-accent hover:underline" onClick={retry}>Retry</button>
       )}
     </div>
   );

@@ -185,7 +185,7 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
   const template = [checks ? "28px" : "", ...shown.map((column) => column.width)].filter(Boolean).join(" ");
   const ending = query?.error ? <AsOf at={query.dataUpdatedAt} why={query.error.message} /> : null;
   const cells = (each: Row, of: Column<Row>[]) => of.map((column) => (
-    <div key={column.id} className={`cell ${column.align === "end" ? "text-right" : ""}`} role="gridcell">{wrapped(column, each, props.to)}</div>
+    <div key={column.id} className="cell" role="gridcell">{column.align === "end" && !card ? <span className="flush">{wrapped(column, each, props.to)}</span> : wrapped(column, each, props.to)}</div>
   ));
   return (
     <div className={`list relative flex min-h-0 flex-col ${props.fill ? "fills" : ""}`}>

@@ -77,6 +77,12 @@ export function Num({ value, reason, last, atLeast }: { value: number | null | u
   return <span>{atLeast && "≥ "}{count(value)}</span>;
 }
 
+/** Room for what grows: `ch` characters, flush right in them, so that what follows does not move. */
+export function Room({ grows = true, ch = 3, start, children }: { grows?: boolean; ch?: number; /** Begins at the left instead. */ start?: boolean; children: ReactNode }) {
+  if (!grows) return <>{children}</>;
+  return <span className="room" style={{ minWidth: `${ch}ch` }}>{start ? children : <span className="flush">{children}</span>}</span>;
+}
+
 /** Copies a text and says so in place. */
 export function useCopy(): [boolean, (text: string) => void] {
   const [copied, setCopied] = useState(false);

@@ -56,7 +56,7 @@ export function AxisHead({ axis, view, width, setWidth, zoomTo, openIdle, now }:
         const left = x(placeOf(axis, axis.from + tick));
         if (left - last < 56 || left > width - 20) return null;
         last = left;
-        return <span key={tick} className="axis-tick" style={{ left }}>{since(tick)}</span>;
+        return <span key={tick} className="axis-tick" style={{ left: 0, transform: `translateX(${left}px)` }}>{since(tick)}</span>;
       })}
       {axis.pieces.filter((piece) => piece.broken && piece.b > view.a && piece.a < view.b).map((piece) => (
         <button
@@ -67,7 +67,7 @@ export function AxisHead({ axis, view, width, setWidth, zoomTo, openIdle, now }:
           <span className="whitespace-nowrap">{brokenText(duration(piece.to - piece.from), x(piece.b) - x(piece.a))}</span>
         </button>
       ))}
-      {now !== null && x(placeOf(axis, now)) > 0 && x(placeOf(axis, now)) < width - 24 && <span className="axis-now" style={{ left: x(placeOf(axis, now)) }}>now</span>}
+      {now !== null && x(placeOf(axis, now)) > 0 && x(placeOf(axis, now)) < width - 24 && <span className="axis-now" style={{ left: 0, transform: `translateX(${x(placeOf(axis, now))}px)` }}>now</span>}
       {brush && <div className="axis-brush" style={{ left: Math.min(brush.from, brush.to), width: Math.abs(brush.to - brush.from) }} />}
     </div>
   );

@@ -165,7 +165,7 @@ const RowView = memo(function RowView(props: RowProps) {
       data-cursor={props.cursor || undefined} data-way={(row.kind === "step" && row.way) || undefined}
       data-step={step?.id} data-state={step?.state} data-doubt={(step && has(step, "stoppedKnowing")) || undefined}
       title={step ? sentence(forest, step, props.now()) : undefined}
-      style={{ top: props.top, height: props.height, gridTemplateColumns: props.template, paddingRight: EDGE }}
+      style={{ top: 0, transform: `translateY(${props.top}px)`, height: props.height, gridTemplateColumns: props.template, paddingRight: EDGE }}
       onClick={() => { props.setCursor(row.key); props.open(row); }}
       onDoubleClick={() => props.toggle(row)}
     >

@@ -4,10 +4,10 @@ import { count, duration } from "@/look/format";
 import { plain } from "@/look/plain";
 import { missing, money } from "@/usage/sums";
 import { colourOf, lookOf } from "@/look/words";
-import { SplitBar } from "@/parts/charts";
+import { SplitBar, patternOf } from "@/parts/charts";
 import { Said } from "@/parts/said";
 import { Glyph, StateMark } from "@/parts/state-mark";
-import { Age, Id, Took } from "@/parts/values";
+import { Age, Id, Room, Took } from "@/parts/values";
 import { Link, path, setQuery } from "@/router";
 import { PageHead } from "@/shell/crumbs";
 import type { RunShown } from "./columns";
@@ -52,7 +52,7 @@ function Share({ counts }: { counts: ReadonlyMap<string, number> }) {
   return (
     <SplitBar width={72} label={parts.map((part) => `${count(part.count)} ${part.state}`).join(", ")} parts={parts.map(({ state, count: many }) => {
       const { colour } = lookOf(state);
-      return { state, count: many, colour: colourOf(colour), pattern: state === "queued" ? "outline" as const : state === "succeeded" ? "thin" as const : "solid" as const };
+      return { state, count: many, colour: colourOf(colour), pattern: patternOf(state) };
     })} />
   );
 }
@@ -70,17 +70,17 @@ export function Summary({ shown, state, counts, phone }: { shown: RunShown; stat
         {shown.why && <span className="min-w-0 break-words"><Said text={shown.why} links /></span>}
         {(shown.open_detached ?? 0) > 0 && <span>{count(shown.open_detached)} detached {shown.open_detached === 1 ? "member" : "members"} open</span>}
       </span>
-      {phone && <Counts counts={counts} phone />}
-      <span className="text-text-2" title={open ? "since it was accepted" : "from its acceptance to the end of its last member"}>
+      {phone && <Counts counts={counts} phone open={open} />}
+      <span className="room text-text-2" style={open ? { minWidth: phone ? "9ch" : "27ch" } : undefined} title={open ? "since it was accepted" : "from its acceptance to the end of its last member"}>
         {open ? <Took from={shown.started_at ?? shown.root?.created_at} /> : <Took ms={shown.took_ms} from={shown.started_at ?? shown.root?.created_at} to={shown.ended_at ?? shown.root?.completed_at} />}
         {open && " so far"}
         <span className="text-text-3 max-sm:hidden">, started <Age at={shown.started_at ?? shown.root?.created_at} /></span>
       </span>
-      {!phone && <Counts counts={counts} />}
+      {!phone && <Counts counts={counts} open={open} />}
       {shown.usage && <Usage usage={shown.usage} />}
       {spent.length > 0 && (
         <span className="text-text-2 max-sm:hidden" title="sums over all steps, so they may be more than the run took">
-          {spent.map(([word, ms], at) => <span key={word}>{at > 0 && " · "}{word} {duration(ms)}</span>)}
+          {spent.map(([word, ms], at) => <span key={word} className="room" style={open ? { minWidth: `${word.length + 10}ch` } : undefined}>{at > 0 && !open && " · "}{word} {duration(ms)}</span>)}
           {sums?.partial && " (the last steps are left out)"}
         </span>
       )}
@@ -98,18 +98,18 @@ function Usage({ usage }: { usage: NonNullable<RunShown["usage"]> }) {
   return <span className="text-text-2" title={missing(usage) ?? "reported by all of its executions"} data-usage>{said.join(" · ")}{missing(usage) && " ≥"}</span>;
 }
 
-function Counts({ counts, phone }: { counts: ReadonlyMap<string, number>; phone?: boolean }) {
+function Counts({ counts, phone, open }: { counts: ReadonlyMap<string, number>; phone?: boolean; open: boolean }) {
   const total = [...counts.values()].reduce((sum, many) => sum + many, 0);
   const states = [...counts].sort(([a], [b]) => (ORDER.indexOf(a) + 1 || 99) - (ORDER.indexOf(b) + 1 || 99));
   return (
     <span className={`inline-flex flex-wrap items-center ${phone ? "gap-2" : "gap-3"}`}>
       {phone && <Share counts={counts} />}
-      <button type="button" className="hover:underline" onClick={() => setQuery({ only: null, slower: null })}>{count(total)} {total === 1 ? "step" : "steps"}</button>
+      <button type="button" className="hover:underline" onClick={() => setQuery({ only: null, slower: null })}><Room grows={open} ch={phone ? count(total).length : 5}>{count(total)}</Room> {total === 1 ? "step" : "steps"}</button>
       {states.map(([state, many]) => {
         const { shape, colour } = lookOf(state);
         return (
           <button key={state} type="button" className="inline-flex items-center gap-1 hover:underline" style={{ color: colourOf(colour) }} title={`show the ${count(many)} that are ${state}`} data-count={state} onClick={() => setQuery({ only: state, slower: null })}>
-            {count(many)} <Glyph shape={shape} label={state} />
+            <Room grows={open} ch={phone ? Math.max(2, count(many).length) : 4}>{count(many)}</Room> <Glyph shape={shape} label={state} />
           </button>
         );
       })}

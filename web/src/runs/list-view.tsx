@@ -9,11 +9,13 @@ import { StateMark } from "@/parts/state-mark";
 import { Unknown } from "@/parts/values";
 import { type Forest, type Step, countsOf, has, isOpen, tookOf } from "./forest";
 import { type CellsProps, type GridModel, StepGrid } from "./grid";
-import { Tally } from "./row-cell";
+import { Tally, goesOn } from "./row-cell";
 import { lookWord, whyOf } from "./row-words";
 import { p50 } from "./time-view";
 
 type Shared = { phone: boolean; /** When the run began. */ from: number };
+/** States that need no reason: what is well has none. */
+const SPEAKS_FOR_ITSELF = new Set(["succeeded", "running"]);
 const PHONE_COLUMNS = "minmax(0, 1fr) 96px";
 
 export function ListView({ phone, ...props }: GridModel & { label: string; height: number; phone: boolean }) {
@@ -53,14 +55,14 @@ function ListCells({ row, step, forest, shared }: CellsProps<Shared>) {
 const StepCells = memo(function StepCells({ step, phone, from }: { step: Step; phone: boolean; from: number }) {
   const why = whyOf(step);
   const { clock } = useDisplay();
-  if (phone) return <div role="gridcell" className="step-cell text-right">{isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>;
+  if (phone) return <div role="gridcell" className="step-cell"><span className="flush">{isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</span></div>;
   return (
     <>
       <div role="gridcell" className="wide-only step-cell flex items-center"><StateMark state={lookWord(step)} doubtful={has(step, "stoppedKnowing")} /></div>
-      <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why === null ? "" : saidShort(why, clock, planeNow())}</div>
-      <div role="gridcell" className="step-cell text-right">{has(step, "replayed") ? <Unknown reason="reused: it took no time of its own" /> : isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</div>
-      <div role="gridcell" className="wide-only step-cell text-right" title={`${time(step.created, clock, planeNow())} · ${rfc3339(step.created)}`}>{step.created > from ? `+${duration(step.created - from)}` : "0"}</div>
-      <div role="gridcell" className="wide-only step-cell text-right">{step.attempts === 0 ? <Unknown reason={has(step, "observed") ? "not dispatched: the agent reported it" : "not sent"} /> : step.attempts}</div>
+      <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why !== null ? saidShort(why, clock, planeNow()) : SPEAKS_FOR_ITSELF.has(step.state) ? "" : <Unknown reason="the plane gave no reason" />}</div>
+      <div role="gridcell" className="step-cell"><span className="flush">{has(step, "replayed") ? <Unknown reason="reused: it took no time of its own" /> : isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</span></div>
+      <div role="gridcell" className="wide-only step-cell" title={`${time(step.created, clock, planeNow())} · ${rfc3339(step.created)}`}><span className="flush">{step.created > from ? `+${duration(step.created - from)}` : "0"}</span></div>
+      <div role="gridcell" className="wide-only step-cell"><span className="flush">{step.attempts === 0 ? <Unknown reason={has(step, "observed") ? "not dispatched: the agent reported it" : "not sent"} /> : step.attempts}</span></div>
     </>
   );
 });
@@ -74,11 +76,11 @@ const GroupCells = memo(function GroupCells({ members, forest, phone }: { member
   const steps = members.map((index) => forest.steps[index] as Step);
   const middle = p50(steps);
   const text = middle === null ? <Unknown reason="none has ended" /> : <span title="the middle of how long they took">p50 {duration(middle)}</span>;
-  if (phone) return <div role="gridcell" className="step-cell text-right">{text}</div>;
+  if (phone) return <div role="gridcell" className="step-cell"><span className="flush">{text}</span></div>;
   return (
     <>
-      <div role="gridcell" className="step-cell col-span-2"><Tally counts={countsOf(forest, members)} words /></div>
-      <div role="gridcell" className="step-cell text-right">{text}</div>
+      <div role="gridcell" className="step-cell col-span-2"><Tally counts={countsOf(forest, members)} grows={goesOn(forest)} words /></div>
+      <div role="gridcell" className="step-cell"><span className="flush">{text}</span></div>
       <div role="gridcell" className="wide-only" style={{ gridColumn: "5 / -1" }} />
     </>
   );

@@ -8,6 +8,7 @@ import { FilterBar, Toggle } from "@/parts/filters";
 import { TimeRange, useRange } from "@/parts/range";
 import { EmptyState } from "@/parts/says";
 import { VirtualTable } from "@/parts/table";
+import { Room } from "@/parts/values";
 import { Link, navigate, useQuery, useSearch } from "@/router";
 import { PageHead, useTitle } from "@/shell/crumbs";
 import { useKeys } from "@/shell/keys";
@@ -97,7 +98,7 @@ function Counts({ counts, total, address }: { counts: Record<string, number> | n
   ];
   return (
     <span className="flex flex-wrap gap-x-3 text-text-2">
-      {each.map(([name, state, many]) => <Link key={name} to={link(state)} aria-current={(address.get("state") ?? null) === state ? "true" : undefined} className="aria-[current]:font-semibold aria-[current]:text-text">{name} {count(many)}</Link>)}
+      {each.map(([name, state, many]) => <Link key={name} to={link(state)} aria-current={(address.get("state") ?? null) === state ? "true" : undefined} className="aria-[current]:font-semibold aria-[current]:text-text">{name} <Room ch={Math.max(3, count(many).length)} start>{count(many)}</Room></Link>)}
     </span>
   );
 }

@@ -5,14 +5,15 @@ import { colourOf, lookOf } from "@/look/words";
 import { count } from "@/look/format";
 import { plain } from "@/look/plain";
 import { Glyph } from "@/parts/state-mark";
-import { type Forest, type Step, countsOf, has, nameOf } from "./forest";
+import { Room } from "@/parts/values";
+import { type Forest, type Step, countsOf, has, isOpen, nameOf } from "./forest";
 import type { Row } from "./folds";
 import { lookWord } from "./row-words";
 
 const ORDER = ["failed", "timeout", "waiting", "paused", "running", "queued", "cancelled", "succeeded"];
 
 /** `19 ✓ 1 ✕ 4 ▶`, failures first. */
-export function Tally({ counts, words }: { counts: ReadonlyMap<string, number>; words?: boolean }) {
+export function Tally({ counts, words, grows = false }: { counts: ReadonlyMap<string, number>; words?: boolean; /** The run goes on. */ grows?: boolean }) {
   const states = [...counts].sort(([a], [b]) => (ORDER.indexOf(a) + 1 || 99) - (ORDER.indexOf(b) + 1 || 99));
   return (
     <span className="inline-flex items-center gap-2">
@@ -20,7 +21,7 @@ export function Tally({ counts, words }: { counts: ReadonlyMap<string, number>; 
         const { shape, colour } = lookOf(state);
         return (
           <span key={state} className="step-tally" style={{ color: colourOf(colour) }} title={`${count(many)} ${state}`}>
-            {count(many)}
+            <Room grows={grows}>{count(many)}</Room>
             <Glyph shape={shape} label={words ? undefined : state} />
             {words && <span>{state.replaceAll("_", " ")}</span>}
           </span>
@@ -29,6 +30,12 @@ export function Tally({ counts, words }: { counts: ReadonlyMap<string, number>; 
     </span>
   );
 }
+
+/** Whether the run goes on, so that its counts still change. */
+export const goesOn = (forest: Forest) => forest.roots.some((index) => {
+  const root = forest.steps[index];
+  return root !== undefined && isOpen(root);
+});
 
 /** `agent.function`: the agent is quieter, and where room is short it is the first to be cut. */
 export function FunctionName({ name }: { name: string }) {
@@ -65,14 +72,22 @@ export const TreeCell = memo(function TreeCell({ row, forest, step, toggle }: Pr
       {row.kind === "group" && (
         <>
           <span className="step-name"><FunctionName name={forest.names[row.name] ?? "?"} /></span>
-          <span className="flex-none text-text-2">×{count(row.members.length)}{row.loose > 0 && " more"}</span>
-          <Tally counts={countsOf(forest, row.members)} />
+          <GroupCounts grows={goesOn(forest)} counts={countsOf(forest, row.members)} many={row.members.length} more={row.loose > 0} />
         </>
       )}
       {row.kind === "more" && <span className="text-accent">{count(Math.min(50, row.left))} more of {count(row.left)}</span>}
     </div>
   );
 });
+
+function GroupCounts({ grows, counts, many, more }: { grows: boolean; counts: ReadonlyMap<string, number>; many: number; more: boolean }) {
+  return (
+    <>
+      <span className="flex-none text-text-2"><Room grows={grows} ch={4} start>×{count(many)}{more && " more"}</Room></span>
+      <Tally counts={counts} grows={grows} />
+    </>
+  );
+}
 
 function StepName({ row, step, forest }: { row: Extract<Row, { kind: "step" }>; step: Step; forest: Forest }) {
   const { shape, colour, known, word } = lookOf(lookWord(step));

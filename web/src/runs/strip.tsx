@@ -11,6 +11,9 @@ const FAILURE_LEAST = 3;
 const RANK = { none: 0, cancelled: 1, running: 2, waiting: 3, failed: 4 } as const;
 const COLOURS = ["--ok", "--neutral", "--run", "--wait", "--fail"];
 
+/** Free pixels on each side, by rank. */
+const SIDE = [4, 4, 3, 2, 0];
+
 const rankOf = (step: Step | undefined) => (step ? step.state === "cancelled" ? RANK.cancelled : RANK[troubleOf(step)] : 0);
 
 /** The worst state of each pixel row. Pure. */
@@ -75,7 +78,9 @@ export function Strip({ rows, forest, box, height, head }: Props) {
         if (rank < 0) continue;
         context.globalAlpha = rank === 0 ? 0.35 : 1;
         context.fillStyle = style.getPropertyValue(COLOURS[rank] ?? "--ok");
-        context.fillRect(3 * ratio, y, element.width - 6 * ratio, 1);
+        // The worse, the wider: told apart without colour.
+        const side = (SIDE[rank] ?? 3) * ratio;
+        context.fillRect(side, y, element.width - 2 * side, 1);
       }
       context.globalAlpha = 1;
       painted.current = context.getImageData(0, 0, element.width, element.height);

@@ -143,7 +143,7 @@ function Lines({ scale, axis, now }: { scale: Scale; axis: Axis; now: number | n
         if (end < 0 || x > scale.width) return null;
         return <div key={piece.from} className="time-line" style={{ left: left(Math.max(0, x)), width: Math.min(end, scale.width) - Math.max(0, x), borderInline: "1px dashed var(--line)" }} />;
       })}
-      {now !== null && inside(at) && <div className="time-line" style={{ left: left(at), background: "var(--run)", opacity: 0.6 }} />}
+      {now !== null && inside(at) && <div className="time-line" style={{ left: left(0), transform: `translateX(${at}px)`, background: "var(--run)", opacity: 0.6 }} />}
     </div>
   );
 }
@@ -184,7 +184,9 @@ const StepTime = memo(function StepTime({ step, scale, now, path }: { step: Step
 function Label({ start, end, width, text, brief = text, children }: { start: number; end: number; width: number; text: string; brief?: string; children?: React.ReactNode }) {
   const place = placeLabel({ full: text, brief }, { start, end }, width, children ? 64 : 0);
   if (!place) return null;
-  const style = place.align === "start" ? { left: place.left, maxWidth: place.width } : { right: width - place.left - place.width, maxWidth: place.width };
+  // Moved by transforms: a label that goes with the present shifts nothing else.
+  const x = place.align === "start" ? `${place.left}px` : `calc(${place.left + place.width}px - 100%)`;
+  const style = { left: 0, transform: `translate(${x}, -50%)`, maxWidth: place.width };
   return <span className="step-label" style={style}><span className="truncate">{place.text}</span>{children}</span>;
 }
 

@@ -70,7 +70,9 @@ export default function UsagePage() {
 function linkOf(by: By, row: UsageRow): string {
   if (by === "run") return path("runs", row.run_id ?? row.key);
   const query = new URLSearchParams({ v: "executions" });
-  if (by === "day") query.set("t", `${row.key}T00:00:00.000Z..${new Date(Date.parse(`${row.key}T00:00:00Z`) + DAY_MS).toISOString()}`);
+  const day = Date.parse(`${row.key}T00:00:00Z`);
+  if (by === "day" && Number.isNaN(day)) return "/usage";
+  if (by === "day") query.set("t", `${row.key}T00:00:00.000Z..${new Date(day + DAY_MS).toISOString()}`);
   else {
     query.set("agent", row.agent ?? row.key);
     if (row.function) query.set("fn", row.function);
@@ -100,7 +102,7 @@ function columnsOf(by: By, top: number): Column<UsageRow>[] {
     { id: "in", head: "In", width: "72px", align: "end", card: "line", cell: (row) => <><span className="card-only">in </span><Tokens value={row.usage.input_tokens} sums={row.usage} /></> },
     { id: "out", head: "Out", width: "72px", align: "end", card: "line", cell: (row) => <><span className="card-only">out </span><Tokens value={row.usage.output_tokens} sums={row.usage} /></> },
     { id: "total", head: "Tokens", width: "80px", align: "end", card: "none", cell: (row) => <Tokens value={row.usage.total_tokens} sums={row.usage} /> },
-    { id: "share", head: <span className="visually-hidden">share of the largest</span>, width: "minmax(60px, 1fr)", from: "lg", cell: (row) => row.usage.total_tokens !== null && (
+    { id: "share", head: <span className="visually-hidden">share of the largest</span>, width: "minmax(60px, 1fr)", from: "lg", cell: (row) => row.usage.total_tokens === null ? <Unknown reason={reasonOf(row.usage)} /> : (
       <span aria-hidden className="bar-track block"><span style={{ width: `${Math.max(1, (row.usage.total_tokens / top) * 100)}%`, background: "var(--neutral)" }} /></span>
     ) },
     { id: "calls", head: "Model calls", width: "88px", align: "end", from: "lg", cell: (row) => <Num value={row.usage.model_calls} reason={reasonOf(row.usage)} /> },

@@ -1,7 +1,7 @@
 // The columns of the lists of runs and executions.
 import { count } from "@/look/format";
 import { colourOf, lookOf } from "@/look/words";
-import { SplitBar } from "@/parts/charts";
+import { SplitBar, patternOf } from "@/parts/charts";
 import { Plain } from "@/parts/plain";
 import { Said } from "@/parts/said";
 import { StateMark } from "@/parts/state-mark";
@@ -20,7 +20,7 @@ export function Steps({ line }: { line: Line }) {
     <span className="flex items-center gap-2">
       <SplitBar label={`${count(steps ?? 0)} steps: ${says}`} width={64} parts={parts.map(({ state, count: many }) => {
         const { colour } = lookOf(state);
-        return { state, count: many, colour: colourOf(colour), pattern: state === "queued" ? "outline" as const : state === "succeeded" ? "thin" as const : "solid" as const };
+        return { state, count: many, colour: colourOf(colour), pattern: patternOf(state) };
       })} />
       <span>{count(steps ?? 0)}</span>
       {failed > 0 && <Link to={`${line.to}?only=failed`} tabIndex={-1} className="text-fail" title={`${count(failed)} failed`}>{count(failed)}✕</Link>}
