@@ -91,7 +91,7 @@ describe("a machine", () => {
     watched.clean();
   });
 
-  test("cordon and drain act at once, by key too, and Undo takes them back", async () => {
+  test("cordon is at once and Undo takes it back; drain is asked first, by key too, and offers no Undo", async () => {
     await go("/ui/fleet/nodes/edge-1");
     await page.getByRole("button", { name: /^Cordon/ }).dblclick();
     await until("it is cordoned", async () => (await nodeNow()).wish === "cordoned");
@@ -99,8 +99,15 @@ describe("a machine", () => {
     await until("it takes work again", async () => (await nodeNow()).wish === "active");
     await page.getByRole("button", { name: /^Drain/ }).waitFor();
     await page.keyboard.press("Shift+D");
+    const asks = page.getByRole("dialog", { name: /^Drain/ });
+    await asks.getByText(/released one after another/).waitFor();
+    expect(await asks.getByRole("button", { name: "Keep" }).evaluate((keep) => keep === document.activeElement), "Keep has the focus").toBe(true);
+    expect((await nodeNow()).wish, "a look changes nothing").toBe("active");
+    await asks.getByRole("button", { name: "Drain", exact: true }).click();
     await until("it drains", async () => (await nodeNow()).wish === "draining");
-    await page.getByRole("button", { name: "Undo" }).first().click();
+    await page.getByRole("button", { name: /^Activate/ }).waitFor();
+    expect(await page.getByRole("button", { name: "Undo" }).count(), "what ended does not come back").toBe(0);
+    await page.keyboard.press("Shift+D");
     await until("it takes work again", async () => (await nodeNow()).wish === "active");
     watched.clean();
   });

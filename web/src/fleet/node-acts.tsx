@@ -1,5 +1,5 @@
-// What can be done to a node: drain, cordon and pin at once and undone; lost, retire and delete
-// after a look at whom they touch.
+// What can be done to a node. Cordon and pin are done at once and taken back; drain ends its workers,
+// so it is asked first, in the plane's words; lost, retire and delete want its name typed.
 import { useRef, useState } from "react";
 import { queries } from "@/api/queries";
 import { navigate } from "@/router";
@@ -8,37 +8,46 @@ import { ActGroup } from "@/parts/act-group";
 import { type NodeVerb, actOnNode, deleteNode, pinNode, wouldDelete, wouldOnNode } from "./calls";
 import { NodeWould } from "./consequence";
 import type { NodeWhole } from "./shapes";
+import { undoOf } from "./undo";
 
 const refresh = () => void queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith("/api/v1/fleet") });
 
-const WISH_VERB: Record<string, NodeVerb> = { active: "activate", draining: "drain", cordoned: "cordon" };
-const PINS = ["online", "suspect", "unreachable", "lost"];
+const PINS = ["online", "suspect", "unreachable"];
 
 export function NodeActs({ node, more }: { node: NodeWhole; more: { open: boolean; toggle(): void } }) {
   const { name, id, wish } = node;
-  // What an undo goes back to: the wish when the act was done, not the one that it made.
-  const before = useRef(wish);
   const gone = wish === "retired" ? "it is retired" : undefined;
 
-  const wished = (verb: string, to: NodeVerb, hint: string, said: string, disabled?: string): Act => ({
-    verb, kind: "undo", scope: "operate", hint, disabled: gone ?? disabled, command: `muster nodes ${to} ${name}`,
+  const wished = (verb: string, to: NodeVerb, hint: string, said: string, disabled?: string): Act => {
+    const back = undoOf(wish);
+    return {
+      verb, kind: "undo", scope: "operate", hint, disabled: gone ?? disabled, command: `muster nodes ${to} ${name}`,
+      run: async (key) => {
+        await actOnNode(id, to, key);
+        refresh();
+        return said;
+      },
+      undo: back && (async (key) => {
+        await actOnNode(id, back, key);
+        refresh();
+        return "taken back";
+      }),
+    };
+  };
+  const drain: Act = {
+    verb: "Drain", kind: "ask", scope: "operate", danger: true, hint: "Shift+D", disabled: gone, object: name, command: `muster nodes drain ${name}`,
+    consequence: async () => <><NodeWould would={await wouldOnNode(id, "drain")} /><p className="mt-2">Activate lets it take work again; a worker that was released does not come back.</p></>,
     run: async (key) => {
-      before.current = wish;
-      await actOnNode(id, to, key);
+      await actOnNode(id, "drain", key);
       refresh();
-      return said;
+      return "draining: no new work, its workers are released";
     },
-    undo: async (key) => {
-      await actOnNode(id, WISH_VERB[before.current] ?? "activate", key);
-      refresh();
-      return "taken back";
-    },
-  });
+  };
   return (
     <>
       {wish === "active"
-        ? <ActButton act={wished("Drain", "drain", "Shift+D", "no new work; its workers are released one after another")} />
-        : <ActButton act={wished("Activate", "activate", "Shift+D", "takes work again")} />}
+        ? <ActButton key="drain" act={drain} />
+        : <ActButton key="activate" act={wished("Activate", "activate", "Shift+D", "takes work again")} />}
       <ActButton act={wished("Cordon", "cordon", "Shift+O", "no new work; what runs goes on", wish === "cordoned" ? "it is cordoned" : undefined)} />
       <button type="button" className="button" aria-expanded={more.open} aria-label="More acts" onClick={more.toggle}>⋯</button>
     </>

@@ -18,7 +18,8 @@ export function duration(ms: number | null | undefined): string {
 }
 
 /** An age without decimals: `now` under a second, `12 s`, `4 m`, `2 h 21 m`, `3 d 4 h`. */
-export function span(ms: number): string {
+export function span(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return "—";
   const seconds = Math.floor(Math.abs(ms) / 1000);
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} m`;
@@ -27,7 +28,8 @@ export function span(ms: number): string {
 }
 
 /** Past `4 m ago`, future `in 9 s`, `now`. */
-export function ago(ms: number): string {
+export function ago(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return "—";
   if (Math.abs(ms) < 1000) return "now";
   return ms > 0 ? `${span(ms)} ago` : `in ${span(ms)}`;
 }
@@ -39,7 +41,8 @@ export function count(value: number | bigint | null | undefined): string {
 }
 
 /** At most six characters: `1.29 M`, `88.2 k`, `128 k`. Cut; only for narrow cells, with the exact number on hover. */
-export function short(value: number): string {
+export function short(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "—";
   if (Math.abs(value) < 10_000) return count(value);
   for (const [size, unit] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
     const parts = value / size;
@@ -51,7 +54,8 @@ export function short(value: number): string {
 }
 
 /** `9 of 312, 3 %`; `<1 %` when it is not zero. */
-export function percent(part: number, of: number): string {
+export function percent(part: number | null | undefined, of: number | null | undefined): string {
+  if (part === null || part === undefined || of === null || of === undefined) return `${count(part)} of ${count(of)}`;
   if (of === 0) return `${count(part)} of 0`;
   const exact = (part / of) * 100;
   const shown = part > 0 && exact < 1 ? "<1" : part < of && exact >= 99 ? "99" : String(Math.round(exact));
@@ -73,7 +77,8 @@ export function bytes(value: number | null | undefined): string {
 export type ClockSetting = "local" | "utc";
 
 /** A time of day, or date and time when it is not today; with its zone. */
-export function time(ms: number, clock: ClockSetting, now: number): string {
+export function time(ms: number | null | undefined, clock: ClockSetting, now: number): string {
+  if (ms === null || ms === undefined || Number.isNaN(ms)) return "—";
   const zone = clock === "utc" ? "UTC" : undefined;
   const day = (at: number) => new Date(at).toLocaleDateString("sv-SE", { timeZone: zone });
   const hours = new Date(ms).toLocaleTimeString("sv-SE", { timeZone: zone });
@@ -82,10 +87,11 @@ export function time(ms: number, clock: ClockSetting, now: number): string {
 }
 
 /** RFC 3339 with milliseconds, for hover and copying. */
-export const rfc3339 = (ms: number) => new Date(ms).toISOString();
+export const rfc3339 = (ms: number | null | undefined) => (ms === null || ms === undefined || Number.isNaN(ms) ? "—" : new Date(ms).toISOString());
 
 /** `exec_…7K2F9Q`; ids of others whole up to 20 characters, else 8 … 6. */
-export function shortId(id: string): string {
+export function shortId(id: string | null | undefined): string {
+  if (id === null || id === undefined) return "—";
   const own = /^([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}$/.exec(id);
   if (own) return `${own[1]}_…${id.slice(-6)}`;
   return id.length <= 20 ? id : `${id.slice(0, 8)}…${id.slice(-6)}`;

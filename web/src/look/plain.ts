@@ -21,11 +21,16 @@ export function escapeOf(character: string): string {
   return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
+/** A text of somebody else, which may be missing: what is not a text is written as what it is. */
+export type Outside = string | number | boolean | null | undefined;
+const textOf = (text: Outside): string => (text === null || text === undefined ? "—" : String(text));
+
 /**
- * The text as pieces. Line ends and tabs stay when `lines` is set; else they are escapes too, so
+ * The text as pieces; `—` for none. Line ends and tabs stay when `lines` is set; else they are escapes too, so
  * that the text is one line.
  */
-export function piecesOf(text: string, { lines = false } = {}): Piece[] {
+export function piecesOf(given: Outside, { lines = false } = {}): Piece[] {
+  const text = textOf(given);
   const found = lines ? ESCAPED : ESCAPED_IN_LINE;
   const pieces: Piece[] = [];
   let from = 0;
@@ -39,7 +44,7 @@ export function piecesOf(text: string, { lines = false } = {}): Piece[] {
 }
 
 /** The text with escapes in it, for titles, names and attributes. */
-export function plain(text: string, options: { lines?: boolean } = {}): string {
+export function plain(text: Outside, options: { lines?: boolean } = {}): string {
   const found = options.lines ? ESCAPED : ESCAPED_IN_LINE;
-  return text.replace(found, escapeOf);
+  return textOf(text).replace(found, escapeOf);
 }

@@ -6,7 +6,8 @@ export type SaidPiece = { is: "text"; text: string } | { is: "time"; text: strin
 
 const FOUND = /\b(exec|run|node|wrk)_[0-9A-HJKMNP-TV-Z]{26}\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g;
 
-export function saidPieces(text: string): SaidPiece[] {
+export function saidPieces(text: string | null | undefined): SaidPiece[] {
+  if (text === null || text === undefined) return [{ is: "text", text: "—" }];
   const pieces: SaidPiece[] = [];
   let from = 0;
   for (const match of text.matchAll(FOUND)) {
@@ -20,7 +21,7 @@ export function saidPieces(text: string): SaidPiece[] {
 }
 
 /** The sentence with short ids and the reader's clock, for labels, titles and one-line cells. */
-export const saidShort = (text: string, clock: ClockSetting, now: number): string =>
+export const saidShort = (text: string | null | undefined, clock: ClockSetting, now: number): string =>
   saidPieces(text).map((piece) => (piece.is === "id" ? shortId(piece.text) : piece.is === "time" ? time(Date.parse(piece.text), clock, now) : piece.text)).join("");
 
 /** The page below `/ui` that shows an id. */

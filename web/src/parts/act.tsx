@@ -71,17 +71,18 @@ export function useAct(act: Act) {
   now.current = state;
   const forget = useRef<() => void>(undefined);
   const gone = useRef(false);
+  /** How what was done is undone: as it was then, for the act may be another by now. */
+  const back = useRef<Act["undo"]>(undefined);
+  const undoable = () => latest.current.kind === "undo" && back.current !== undefined;
   // What was acted on has changed, and with it what can be done: the button is gone, its receipt is not.
   useEffect(() => {
     gone.current = false;
     return () => {
       gone.current = true;
       const { current } = now;
-      if (current.is === "done" && latest.current.kind !== "undo") toast(current.says, { ms: RECEIPT_MS });
+      if (current.is === "done" && !undoable()) toast(current.says, { ms: RECEIPT_MS });
     };
   }, []);
-  /** How what was done is undone: as it was then, for the act may be another by now. */
-  const back = useRef<Act["undo"]>(undefined);
 
   const failed = (error: unknown) => {
     const problem = Problem.of(error);
@@ -95,9 +96,9 @@ export function useAct(act: Act) {
       const partial = answer instanceof Partly;
       const says = answer instanceof Partly ? answer.says : answer;
       dispatch({ event: "ended", says, partial });
-      if (gone.current && latest.current.kind !== "undo") toast(says, { ms: RECEIPT_MS });
+      if (gone.current && !undoable()) toast(says, { ms: RECEIPT_MS });
       announce(`${latest.current.verb}: ${typeof says === "string" ? says : "done"}`);
-      if (latest.current.kind === "undo" && latest.current.undo) forget.current = toast(says, { undo, ms: RECEIPT_MS });
+      if (undoable()) forget.current = toast(says, { undo, ms: RECEIPT_MS });
     } catch (error) {
       failed(error);
     }
@@ -139,12 +140,12 @@ export function useAct(act: Act) {
     const timer = setTimeout(() => dispatch({ event: "keep" }), RECEIPT_MS);
     return () => clearTimeout(timer);
   }, [settled]);
-  return { state, open, go, keep, undo };
+  return { state, open, go, keep, undo, undoable: undoable() };
 }
 
 /** The button of an act. It keeps its place: consequence, sending and receipt appear there. */
 export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
-  const { state, open, go, keep, undo } = useAct(act);
+  const { state, open, go, keep, undo, undoable } = useAct(act);
   const barred = useBarred(act);
   const missing = useMissing(act.scope);
   const group = useContext(Group);
@@ -167,7 +168,7 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
   return (
     <span className="act relative inline-flex items-center" style={{ minWidth: width }}>
       {settled ? (
-        <Receipt state={state} undo={act.undo && undo} />
+        <Receipt state={state} undo={undoable ? undo : undefined} />
       ) : (
         <button
           ref={button}

@@ -1,13 +1,12 @@
 // Text that an agent, a caller or a person gave: always text, never markup, with what cannot be
 // seen as escapes that look different from the text around them.
 import { memo } from "react";
-import { piecesOf } from "@/look/plain";
+import { type Outside, piecesOf } from "@/look/plain";
 import { Unknown } from "./values";
 
 /** `lines` keeps line ends and tabs (in a `pre`). */
-export const Plain = memo(function Plain({ text, lines }: { text: string | null | undefined; lines?: boolean }) {
-  // A plane of another version may leave out what this one's schema promises.
-  if (typeof text !== "string") return <Unknown reason="the plane did not say" />;
+export const Plain = memo(function Plain({ text, lines }: { text: Outside; lines?: boolean }) {
+  if (text === null || text === undefined) return <Unknown reason="the plane does not say" />;
   const pieces = piecesOf(text, { lines });
   if (pieces.length === 0) return null;
   const first = pieces[0];

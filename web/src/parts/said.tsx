@@ -8,7 +8,7 @@ import { Id, Time } from "./values";
 
 /** `links`: ids lead to what they name; not in rows that are links themselves. */
 export function Said({ text, links }: { text: string | null | undefined; links?: boolean }) {
-  if (typeof text !== "string") return <Plain text={text} />;
+  if (text === null || text === undefined) return <Plain text={text} />;
   const pieces = saidPieces(text);
   if (pieces.every((piece) => piece.is === "text")) return <Plain text={text} />;
   return (

@@ -101,8 +101,9 @@ export function useCopy(): [boolean, (text: string) => void] {
 }
 
 /** An id, short on screen, whole when copied or read out. */
-export function Id({ id, plain, tabIndex }: { id: string; plain?: boolean; /** −1 in lists, where `c` copies. */ tabIndex?: number }) {
+export function Id({ id, plain, tabIndex }: { id: string | null | undefined; plain?: boolean; /** −1 in lists, where `c` copies. */ tabIndex?: number }) {
   const [copied, copy] = useCopy();
+  if (id === null || id === undefined) return <Unknown reason="the plane does not say" />;
   const shown = (
     <>
       <span aria-hidden className="select-none">{copied ? "copied" : shortId(id)}</span>
