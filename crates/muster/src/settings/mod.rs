@@ -403,5 +403,14 @@ mod tests {
             assert!(text.contains(want), "{want}\n{text}");
         }
         assert!(!text.contains("canary") && !json.contains("canary"));
+        // On a terminal only a word that is not cut is wider than it.
+        let narrow = crate::out::Style {
+            width: Some(80),
+            ..crate::out::Style::plain()
+        };
+        for line in as_text(&loaded, &narrow).lines() {
+            let long = line.split_whitespace().any(|word| word.len() > 25);
+            assert!(line.chars().count() <= 80 || long, "{line}");
+        }
     }
 }

@@ -31,14 +31,17 @@ pub(crate) fn as_text(loaded: &Loaded, style: &Style) -> String {
         } else {
             Colour::Bold
         };
-        out += &format!(
-            "{:key_width$}  {value:value_width$}  {}\n",
-            line.key,
-            style.paint(colour, &from)
-        );
+        let from = style.paint(colour, &style.words(&from));
+        let indent = key_width + 2;
+        let said = match style.width {
+            Some(_) => style.wrapped(indent, &format!("{} {from}", style.words(value))),
+            None => format!("{value:value_width$}  {from}"),
+        };
+        out += &format!("{:key_width$}  {said}\n", line.key);
         if let Source::Alias(name, _) = &line.source
             && let Some(note) = alias::differs(name)
         {
+            let note = style.wrapped(indent, &style.words(note));
             out += &format!("{:key_width$}  {note}\n", "");
         }
     }
