@@ -255,7 +255,10 @@ fn browser(binary: &str, filter: Option<&str>) -> anyhow::Result<Part> {
     node::prepare_dashboard(&root())?;
     let chromium = system::chromium()?;
     // It fills the large stores that the tests look at.
-    anyhow::ensure!(everything().stream(&mut |_| {})?, "xtask could not be built");
+    anyhow::ensure!(
+        everything().stream(&mut |_| {})?,
+        "xtask could not be built"
+    );
     let filler = part::target_directory().context("cargo does not say where its target is")?;
     let filler = filler.join("debug").join("xtask");
     let mut suite = Part::program(Path::new("npx"))
