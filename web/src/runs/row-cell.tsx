@@ -16,7 +16,7 @@ const ORDER = ["failed", "timeout", "waiting", "paused", "running", "queued", "c
 export function Tally({ counts, words, grows = false }: { counts: ReadonlyMap<string, number>; words?: boolean; /** The run goes on. */ grows?: boolean }) {
   const states = [...counts].sort(([a], [b]) => (ORDER.indexOf(a) + 1 || 99) - (ORDER.indexOf(b) + 1 || 99));
   return (
-    <span className="inline-flex items-center gap-2">
+    <span className={`inline-flex items-center ${words ? "gap-2" : "gap-1.5"}`}>
       {states.map(([state, many]) => {
         const { shape, colour } = lookOf(state);
         return (

@@ -12,7 +12,7 @@ const RANK = { none: 0, cancelled: 1, running: 2, waiting: 3, failed: 4 } as con
 const COLOURS = ["--ok", "--neutral", "--run", "--wait", "--fail"];
 
 /** Free pixels on each side, by rank. */
-const SIDE = [4, 4, 3, 2, 0];
+const SIDE = [4, 4, 3, 2, 1];
 
 const rankOf = (step: Step | undefined) => (step ? step.state === "cancelled" ? RANK.cancelled : RANK[troubleOf(step)] : 0);
 

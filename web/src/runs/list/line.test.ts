@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { OPEN, partsOf, sumOf } from "./line";
+import { OPEN, partsOf, sumOf, whyOfRun } from "./line";
 
 it("a bar keeps every state apart, and one that it does not know", () => {
   expect(partsOf({ failed: 1, succeeded: 3, haunted: 2, queued: 0 })).toEqual([
@@ -7,4 +7,11 @@ it("a bar keeps every state apart, and one that it does not know", () => {
   ]);
   expect(sumOf({ failed: 1, succeeded: 3, haunted: 2 })).toBe(6);
   expect(sumOf({ failed: 1, running: 3, paused: 1 }, OPEN)).toBe(4);
+});
+
+it("a reason that says its category twice is what the root says", () => {
+  expect(whyOfRun({ why: "cancelled: cancelled", root: { error: "cancelled by ada: not needed" } })).toBe("cancelled by ada: not needed");
+  expect(whyOfRun({ why: "cancelled: cancelled" })).toBe("cancelled");
+  expect(whyOfRun({ why: "agent_error: KeyError" })).toBe("agent_error: KeyError");
+  expect(whyOfRun({})).toBeUndefined();
 });

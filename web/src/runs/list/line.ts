@@ -13,9 +13,15 @@ export type Line = {
 
 const encoded = encodeURIComponent;
 
+/** `cancelled: cancelled` says nothing twice: then what its root says, or the word once. */
+export function whyOfRun({ why, root }: { why?: string; root?: { error?: string } | null }): string | undefined {
+  const [category, rest] = (why ?? "").split(": ");
+  return category !== "" && category === rest ? (root?.error ?? category) : why;
+}
+
 export function lineOfRun(run: RunLine): Line {
   return {
-    id: run.run_id, run: run.run_id, to: `/runs/${encoded(run.run_id)}`, name: run.name, state: run.state, why: run.why,
+    id: run.run_id, run: run.run_id, to: `/runs/${encoded(run.run_id)}`, name: run.name, state: run.state, why: whyOfRun(run),
     counts: run.counts as Counts, steps: run.executions, at: run.started_at, ended: run.ended_at, took: run.took_ms, restartOf: run.source_run_id,
   };
 }
