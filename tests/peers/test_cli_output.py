@@ -178,7 +178,8 @@ def test_quiet_is_the_result_and_nothing_else(module_world, busy, tmp_path):
 
 def test_a_terminal_too_narrow_to_draw_in_is_not_drawn_in(module_world, busy):
     cli, _, _ = busy
-    terminal = module_world.also(Tty(cli, "call", "hush.later", cols=40))
+    module_world.plain_agent(cli.plane, "thin", take=0.5)
+    terminal = module_world.also(Tty(cli, "call", "thin.later", cols=40))
     assert terminal.wait() == 0
     assert "A\r" not in terminal.shown and "succeeded" in terminal.shown, terminal.shown
 
