@@ -5,6 +5,7 @@ import { count } from "@/look/format";
 import type { Act } from "@/parts/act";
 import { Id } from "@/parts/values";
 import { Link, path } from "@/router";
+import { CancelReceipt } from "./acts/cancelled";
 import { Consequence, RestartForm } from "./acts/consequence";
 import { DecideForm } from "./acts/decide-form";
 import { type RestartWish, bodyOf } from "./acts/wish";
@@ -76,7 +77,7 @@ function cancelOne({ execution_id: id, run_id }: ExecutionItem): NamedAct {
     run: async (key) => {
       const done = await ask<Cancelled>(template, { path: { id }, key });
       touched(id, run_id);
-      return cancelledSays(done);
+      return <CancelReceipt done={done} run={run_id} />;
     },
   };
 }
@@ -95,15 +96,9 @@ function cancelRun(run: RunShown): NamedAct {
     run: async (key) => {
       const done = await ask<Cancelled>(template, { path: { run: run.run_id }, key });
       touched(run.run_id, ...done.cancelled.slice(0, 50));
-      return cancelledSays(done);
+      return <CancelReceipt done={done} run={run.run_id} />;
     },
   };
-}
-
-/** What the plane knows right after: that agents are told, not yet what they did. */
-function cancelledSays(done: Cancelled): string {
-  const ended = `ended ${count(done.cancelled.length)}`;
-  return done.told > 0 ? `${ended}, telling ${count(done.told)} ${done.told === 1 ? "agent" : "agents"}: their code may still run` : ended;
 }
 
 function movedSays(moved: Moved, verb: "paused" | "resumed"): string {

@@ -13,7 +13,7 @@ const act = (verb: string, more: Partial<Act> = {}): Act => ({ verb, kind: "ask"
 const gallery: Gallery = {
   title: "Receipt, toasts, missing scope",
   states: [
-    { name: "done", show: () => <Receipt state={{ is: "done", says: "cancelled 3, telling 1 agent: its code may still run", partial: false }} /> },
+    { name: "done", show: () => <Receipt state={{ is: "done", says: "ended 12: told 9, stopped 7, still running 2", partial: false }} /> },
     { name: "done, with Undo", show: () => <Receipt state={{ is: "done", says: "paused 4", partial: false }} undo={() => {}} /> },
     { name: "partial", show: () => <Receipt state={{ is: "done", says: "cancelled 3 of 4; 1 had ended", partial: true }} /> },
     { name: "undone", show: () => <Receipt state={{ is: "undone", says: "resumed 4" }} /> },

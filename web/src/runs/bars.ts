@@ -27,7 +27,9 @@ export type MarkKind =
   | "attempt"
   | "detached"
   /** Its end was inferred. */
-  | "inferred";
+  | "inferred"
+  /** It ended, and its code goes on, or may. */
+  | "code_runs";
 
 export type Mark = { kind: MarkKind; at: number; text?: string };
 
@@ -80,6 +82,7 @@ function addMarks(step: Step, bars: Bar[], end: number, marks: Mark[]): void {
   else if (step.state === "failed") marks.push({ kind: "failed", at: end });
   else if (step.state === "cancelled") marks.push({ kind: "cancelled", at: end });
   if (has(step, "inferredEnd")) marks.push({ kind: "inferred", at: end });
+  if (has(step, "codeMayRun")) marks.push({ kind: "code_runs", at: end, text: step.receipt === "still_running" ? undefined : "?" });
   if (has(step, "lateOutcome")) marks.push({ kind: "late", at: end });
 }
 

@@ -23,7 +23,7 @@ export function sameData(a: CardData, b: CardData): boolean {
 const hidden = { opacity: 0, pointerEvents: "none", width: 1, height: 1, minWidth: 0, minHeight: 0, border: 0 } as const;
 const small = (state: { transform: [number, number, number] }) => state.transform[2] < 0.5;
 
-const StepCard = memo(function StepCard({ data }: NodeProps<FlowNode<CardData>>) {
+const StepCard = memo(function StepCard({ data }: NodeProps<FlowNode<CardData, "card">>) {
   const tiny = useStore(small);
   const { row, step, forest } = data;
   const look = step ? lookOf(lookWord(step)) : groupLook(row, forest);

@@ -12,5 +12,5 @@ export type RunShown = components["schemas"]["Run"];
 /** Bits of `flags`. */
 export const FLAG = {
   detached: 1, observed: 2, overCap: 4, lateOutcome: 8, replayed: 16, inferredEnd: 32,
-  stoppedKnowing: 64, paused: 128, resent: 256,
+  stoppedKnowing: 64, paused: 128, resent: 256, codeMayRun: 512,
 } as const;

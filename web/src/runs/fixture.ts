@@ -5,6 +5,7 @@ import { EMPTY, type Forest, patched } from "./forest";
 export type Made = {
   id?: string; parent?: number; name?: string; state?: string; reason?: string | null; created?: number; started?: number | null;
   ended?: number | null; flags?: number; attempts?: number; replayOf?: string | null; segments?: Segment[]; category?: string | null;
+  why?: string | null; receipt?: string | null;
 };
 
 /** An answer with these steps, from place `from` on. */
@@ -32,8 +33,8 @@ export function answerOf(made: Made[], from = 0): StepColumns {
     columns.attempts.push(step.attempts ?? 1);
     columns.flags.push(step.flags ?? 0);
     columns.replay_of.push(step.replayOf ?? null);
-    columns.why.push(null);
-    columns.receipt.push(null);
+    columns.why.push(step.why ?? null);
+    columns.receipt.push((step.receipt ?? null) as StepColumns["columns"]["receipt"][number]);
     columns.segments.push(step.segments ?? [["running", created, ended]]);
   }
   return { as_of: "2026-01-01T00:00:00.000Z", position: "1", run_id: "run_1", state: "running", total: from + made.length, names, columns };

@@ -24,6 +24,8 @@ export type Step = {
   told: number;
   replayOf: string | null;
   why: string | null;
+  /** Of one that was ended while its agent had it: what the agent did about it; `null`: nothing to tell. */
+  receipt: string | null;
   segments: Segment[];
 };
 
@@ -81,7 +83,7 @@ export function lastKnown(step: Step): number {
 const same = (a: Step, b: Step) =>
   a.state === b.state && a.reason === b.reason && a.ended === b.ended && a.started === b.started &&
   a.attempts === b.attempts && a.told === b.told && a.category === b.category && a.why === b.why &&
-  a.parent === b.parent && a.queued === b.queued && a.replayOf === b.replayOf && a.name === b.name && sameSegments(a.segments, b.segments);
+  a.parent === b.parent && a.queued === b.queued && a.replayOf === b.replayOf && a.name === b.name && a.receipt === b.receipt && sameSegments(a.segments, b.segments);
 
 function sameSegments(a: Segment[], b: Segment[]): boolean {
   return a.length === b.length && a.every(([kind, from, to], index) => {
@@ -132,6 +134,7 @@ export function patched(before: Forest, answer: StepColumns): { forest: Forest; 
       told: columns.flags[at] ?? 0,
       replayOf: columns.replay_of[at] ?? null,
       why: columns.why[at] ?? null,
+      receipt: columns.receipt[at] ?? null,
       segments: columns.segments[at] ?? [],
     };
     const known = steps[index];

@@ -10,6 +10,7 @@ import { Glyph, StateMark } from "@/parts/state-mark";
 import { Age, Id, Room, Took } from "@/parts/values";
 import { Link, path, setQuery } from "@/router";
 import { PageHead } from "@/shell/crumbs";
+import { receiptWords } from "./cancelled";
 import type { RunShown } from "./columns";
 import { partsOf } from "./list/line";
 
@@ -68,6 +69,8 @@ export function Summary({ shown, state, counts, phone }: { shown: RunShown; stat
       <span className={phone ? "w-full min-w-0" : "inline-flex min-w-0 items-center gap-2"}>
         <StateMark state={state} evidence={shown.why} />{phone && " "}
         {shown.why && <span className="min-w-0 break-words"><Said text={shown.why} links /></span>}
+        {shown.paused_by && open && <span className="text-text-2">paused by {plain(shown.paused_by)}{shown.paused_at && <>, <Age at={shown.paused_at} /></>}</span>}
+        {shown.receipts && <Told receipts={shown.receipts} />}
         {(shown.open_detached ?? 0) > 0 && <span>{count(shown.open_detached)} detached {shown.open_detached === 1 ? "member" : "members"} open</span>}
       </span>
       {phone && <Counts counts={counts} phone open={open} />}
@@ -86,6 +89,20 @@ export function Summary({ shown, state, counts, phone }: { shown: RunShown; stat
       )}
     </div>
   );
+}
+
+/** What agents did about calls that were ended while they had them: a cancel's, or a clock's. */
+function Told({ receipts }: { receipts: NonNullable<RunShown["receipts"]> }) {
+  const words = receiptWords(receipts);
+  if (words === "") return null;
+  const runs = receipts.still_running + receipts.not_told + receipts.unanswered > 0;
+  const title = [
+    "calls that were ended while their agents had them, and what the agents did",
+    receipts.not_told > 0 && `${count(receipts.not_told)} could not be told`,
+    receipts.unanswered > 0 && `${count(receipts.unanswered)} not answered yet`,
+    receipts.partial && "the run has so many members that some are left out",
+  ].filter(Boolean).join("; ");
+  return <span className={runs ? "text-wait" : "text-text-2"} title={title} data-receipts>{words}</span>;
 }
 
 /** What its agents reported; nothing when none did. */

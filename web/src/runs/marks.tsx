@@ -97,6 +97,8 @@ function MarkShape({ mark, x, start }: { mark: Mark; x: number; start: number })
       return <g transform={at(9, 14)} {...line} color="var(--time)"><circle r="4.5" /><path d="M0-2.5V0l1.7 1.4" /></g>;
     case "cancelled":
       return <path transform={at(0, 0)} d="M0 0v28" {...line} color="var(--neutral)" />;
+    case "code_runs":
+      return <g><path d={`M${x + 1} 8l6 6l-6 6z`} fill={mark.text ? "var(--surface)" : "var(--run)"} stroke="var(--run)" strokeWidth="1.2" />{mark.text && <text x={x + 9} y={19} fontSize="12" fontWeight="600" fill="var(--text-2)">{mark.text}</text>}</g>;
     case "late":
       return <path transform={at(16, 7)} d="M0 14V0h8l-2 3 2 3H0" {...line} fill="var(--tint-wait)" color="var(--wait)" />;
     case "over_cap":

@@ -7,6 +7,7 @@ import { plain } from "@/look/plain";
 import { Glyph } from "@/parts/state-mark";
 import { Room } from "@/parts/values";
 import { type Forest, type Step, countsOf, has, isOpen, nameOf } from "./forest";
+import { codeWords } from "./cancelled";
 import type { Row } from "./folds";
 import { lookWord } from "./row-words";
 
@@ -44,8 +45,10 @@ export function FunctionName({ name }: { name: string }) {
 }
 
 export function Marks({ step }: { step: Step }) {
+  const code = codeWords(step);
   return (
     <>
+      {code && <span className="inline-flex flex-none" style={{ color: "var(--run)" }} title={code} data-code><Glyph shape="triangle" label={code} />{step.receipt !== "still_running" && "?"}</span>}
       {step.attempts > 1 && <span className="step-aside" title={`sent ${step.attempts} times`}>{step.attempts}×</span>}
       {has(step, "detached") && <span className="step-aside" title="does not end with its caller">detached</span>}
       {has(step, "observed") && <Glyph shape="observed" label="reported by the agent, not dispatched" />}

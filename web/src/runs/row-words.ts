@@ -1,6 +1,7 @@
 // What a row says in words: for titles and for whoever does not see the picture. Pure.
 import { duration, shortId } from "@/look/format";
 import { plain } from "@/look/plain";
+import { codeWords } from "./cancelled";
 import { type Forest, type Step, has, isOpen, nameOf, tookOf } from "./forest";
 
 /** The word by which a step is drawn: its state, or a finer one that has a look of its own. */
@@ -10,8 +11,12 @@ export function lookWord(step: Step): string {
   return step.state;
 }
 
-/** What it waits for or why it ended so; else nothing. */
+/** What it waits for or why it ended so, and before all that its code goes on; else nothing. */
 export function whyOf(step: Step): string | null {
+  return [codeWords(step), reasonOf(step)].filter(Boolean).join(" · ") || null;
+}
+
+function reasonOf(step: Step): string | null {
   if (has(step, "replayed")) return step.replayOf ? `reused from ${shortId(step.replayOf)}` : "reused";
   if (step.why) return plain(step.why);
   if (isOpen(step) && step.state !== "running") return step.reason ? step.reason.replaceAll("_", " ") : null;

@@ -10,6 +10,7 @@ import { useKeys } from "@/shell/keys";
 import { AxisHead } from "./axis-head";
 import { type Axis, type View, WHOLE, axisOf, boundsOf, moved, placeOf, workOf, writeView, zoomed } from "./axis";
 import { buckets, drawn } from "./bars";
+import { type Cancel, cancelsOf, codeWords, spanOf } from "./cancelled";
 import type { Critical, Stretch } from "./critical";
 import { type CellsProps, EDGE, type GridModel, StepGrid } from "./grid";
 import { type Forest, type Step, has, isOpen, tookOf } from "./forest";
@@ -25,6 +26,8 @@ type Shared = {
   /** When bars that go on end: moves once a second, and only while something goes on. */
   now: number;
   path: ReadonlyMap<number, Stretch[]> | null;
+  /** What a cancel did, by the step that it began with. */
+  cancels: ReadonlyMap<number, Cancel>;
 };
 
 type Props = GridModel & {
@@ -55,7 +58,9 @@ export function TimeView(props: Props) {
     for (const stretch of critical.stretches) found.set(stretch.index, [...(found.get(stretch.index) ?? []), stretch]);
     return found;
   }, [critical, showPath]);
-  const shared = useMemo<Shared>(() => ({ scale, now, path }), [scale, now, path]);
+  const cancels = useMemo(() => cancelsOf(forest), [forest]);
+  const byTop = useMemo(() => new Map(cancels.map((cancel) => [cancel.top, cancel])), [cancels]);
+  const shared = useMemo<Shared>(() => ({ scale, now, path, cancels: byTop }), [scale, now, path, byTop]);
   const box = useRef<HTMLDivElement | null>(null);
 
   const zoomTo = (next: View) => setZoom(next, writeView);
@@ -95,7 +100,7 @@ export function TimeView(props: Props) {
       }
       Cells={TimeCells}
       shared={shared}
-      over={<Lines scale={scale} axis={axis} now={props.goesOn ? now : null} />}
+      over={<><Lines scale={scale} axis={axis} now={props.goesOn ? now : null} /><Brackets cancels={cancels} rows={props.rows} scale={scale} height={props.height} /></>}
     />
   );
 }
@@ -148,20 +153,34 @@ function Lines({ scale, axis, now }: { scale: Scale; axis: Axis; now: number | n
   );
 }
 
+/** Behind the ends of what one cancel ended: a bracket over its rows. The words are in the first row. */
+function Brackets({ cancels, rows, scale, height }: { cancels: readonly Cancel[]; rows: GridModel["rows"]; scale: Scale; height: number }) {
+  return (
+    <div aria-hidden>
+      {cancels.map((cancel) => {
+        const span = spanOf(cancel, rows);
+        const x = xOf(scale, cancel.at);
+        if (!span || span.first === span.last || x < 0 || x > scale.width) return null;
+        return <div key={cancel.at} className="cancel-bracket" data-cancel={cancel.members.length} title={cancel.text} style={{ left: `calc(100% - ${EDGE + scale.width - x - 8}px)`, top: span.first * height + 4, height: (span.last - span.first + 1) * height - 8 }} />;
+      })}
+    </div>
+  );
+}
+
 function TimeCells({ row, step, forest, shared }: CellsProps<Shared>) {
-  const { scale, now, path } = shared;
+  const { scale, now, path, cancels } = shared;
   if (scale.width === 0) return <div role="gridcell" className="step-time" />;
   return (
     <div role="gridcell" className="step-time">
-      {row.kind === "step" && step && <StepTime step={step} scale={scale} now={isOpen(step) ? now : 0} path={path?.get(step.index) ?? null} />}
+      {row.kind === "step" && step && <StepTime step={step} scale={scale} now={isOpen(step) ? now : 0} path={path?.get(step.index) ?? null} cancel={cancels.get(step.index)?.text ?? null} />}
       {row.kind === "group" && <GroupTime members={row.members} forest={forest} scale={scale} now={now} />}
     </div>
   );
 }
 
-const StepTime = memo(function StepTime({ step, scale, now, path }: { step: Step; scale: Scale; now: number; path: Stretch[] | null }) {
+const StepTime = memo(function StepTime({ step, scale, now, path, cancel }: { step: Step; scale: Scale; now: number; path: Stretch[] | null; cancel: string | null }) {
   const found = useMemo(() => drawn(step, now), [step, now]);
-  const why = whyOf(step);
+  const why = cancel === null ? whyOf(step) : [codeWords(step), cancel].filter(Boolean).join(" · ");
   const took = duration(tookOf(step, now));
   const replayed = has(step, "replayed");
   const { clock } = useDisplay();
@@ -173,7 +192,7 @@ const StepTime = memo(function StepTime({ step, scale, now, path }: { step: Step
   return (
     <>
       <StepBars step={step} drawn={found} scale={scale} path={path} />
-      <Label start={start} end={end + (has(step, "lateOutcome") ? 30 : 18)} width={scale.width} text={text} brief={replayed ? "reused" : took}>
+      <Label start={start} end={end + (has(step, "lateOutcome") ? 30 : has(step, "codeMayRun") ? 24 : 18)} width={scale.width} text={text} brief={replayed ? "reused" : took}>
         {decide && <button type="button" onClick={(event) => { event.stopPropagation(); setStep(step.id, "why"); }}>Decide</button>}
       </Label>
     </>

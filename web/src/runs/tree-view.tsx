@@ -7,6 +7,8 @@ import { count } from "@/look/format";
 import { setQuery } from "@/router";
 import { useKeys } from "@/shell/keys";
 import { colourOf, lookOf } from "@/look/words";
+import { Bracket, type BracketData, bracketsOf } from "./bracket";
+import { cancelsOf } from "./cancelled";
 import { CARD_TYPES, type CardData, sameData } from "./card";
 import { type Card, HEIGHT, WIDTH, laidOut, nodesOf, placed } from "./graph-layout";
 import type { Row } from "./folds";
@@ -18,6 +20,9 @@ import { lookWord } from "./row-words";
 const DRAWN_MAX = 300;
 const MAP_FROM = 60;
 
+type Drawn = FlowNode<CardData, "card"> | FlowNode<BracketData, "bracket">;
+const NODE_TYPES = { ...CARD_TYPES, bracket: Bracket };
+
 type Props = { model: RunModel; showPath: boolean; tidied: number };
 
 export default function TreeView(props: Props) {
@@ -28,10 +33,12 @@ function Graph({ model, showPath, tidied }: Props) {
   const { forest, selected, open, select } = model;
   const rows = useMemo(() => model.rows.filter((row) => row.kind !== "more").slice(0, DRAWN_MAX), [model.rows]);
   const left = model.rows.length - rows.length;
-  const flow = useRef<ReactFlowInstance<FlowNode<CardData>> | null>(null);
+  const flow = useRef<ReactFlowInstance<Drawn> | null>(null);
   const cards = useCards(rows, tidied, model.generation);
   const [moving, setMoving] = useState(false);
-  const nodes = useNodes(rows, cards, { forest, selected, critical: showPath ? model.critical.steps : null });
+  const brackets = useMemo(() => bracketsOf(cancelsOf(forest), rows, cards), [forest, rows, cards]);
+  const placedCards = useNodes(rows, cards, { forest, selected, critical: showPath ? model.critical.steps : null });
+  const nodes = useMemo<Drawn[]>(() => [...placedCards, ...brackets], [placedCards, brackets]);
   const edges = useEdges(rows, forest, showPath ? model.critical.steps : null);
 
   // Tidy is animated, and the selected card stays where it is on the screen.
@@ -73,7 +80,7 @@ function Graph({ model, showPath, tidied }: Props) {
     { key: "-", does: "zoom out", run: () => void flow.current?.zoomOut({ duration: 0 }) },
     { key: "Shift+Z", does: "show all", run: () => void flow.current?.fitView({ padding: 0.08, maxZoom: 1 }) },
   ]);
-  const onNodeClick = useCallback((_: unknown, node: FlowNode<CardData>) => open(node.data.row), [open]);
+  const onNodeClick = useCallback((_: unknown, node: Drawn) => { if (node.type === "card") open(node.data.row); }, [open]);
   return (
     <div className="relative flex min-h-0 min-w-0 flex-1 flex-col">
       <p className="visually-hidden">The graph is a picture. <a href="?view=list" onClick={(event) => { event.preventDefault(); setQuery({ view: "list" }); }}>The list</a> has everything it shows.</p>
@@ -84,7 +91,7 @@ function Graph({ model, showPath, tidied }: Props) {
       )}
       <div aria-hidden className={`run-graph min-h-0 flex-1 ${moving ? "tidying" : ""}`}>
         <ReactFlow
-          nodes={nodes} edges={edges} nodeTypes={CARD_TYPES} onInit={(instance) => { flow.current = instance; outOfTabs(); }}
+          nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} onInit={(instance) => { flow.current = instance; outOfTabs(); }}
           onNodeClick={onNodeClick} onlyRenderVisibleElements nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false}
           elementsSelectable={false} disableKeyboardA11y deleteKeyCode={null} selectionKeyCode={null} multiSelectionKeyCode={null} zoomActivationKeyCode={null} panActivationKeyCode={null}
           minZoom={0.1} maxZoom={2} panOnScroll zoomOnDoubleClick={false} fitView fitViewOptions={{ padding: 0.08, maxZoom: 1, minZoom: 0.55 }}
@@ -109,12 +116,13 @@ function useCards(rows: readonly Row[], tidied: number, generation: number): Rea
 }
 
 type Shown = { forest: Forest; selected: number | null; critical: ReadonlySet<number> | null };
+type CardNode = FlowNode<CardData, "card">;
 
 /** The same objects for cards that did not change, so that only changed ones are drawn again. */
-function useNodes(rows: readonly Row[], cards: ReadonlyMap<string, Card>, { forest, selected, critical }: Shown): FlowNode<CardData>[] {
-  const kept = useRef(new Map<string, FlowNode<CardData>>());
+function useNodes(rows: readonly Row[], cards: ReadonlyMap<string, Card>, { forest, selected, critical }: Shown): CardNode[] {
+  const kept = useRef(new Map<string, CardNode>());
   return useMemo(() => {
-    const next = new Map<string, FlowNode<CardData>>();
+    const next = new Map<string, CardNode>();
     for (const row of rows) {
       const card = cards.get(row.key);
       if (!card || row.kind === "more") continue;
@@ -140,7 +148,8 @@ function useEdges(rows: readonly Row[], forest: Forest, critical: ReadonlySet<nu
   }), [rows, forest, critical]);
 }
 
-function mapColour(node: FlowNode<CardData>): string {
+function mapColour(node: Drawn): string {
+  if (node.type !== "card") return "transparent";
   const { row, step, forest } = node.data;
   if (step) return colourOf(lookOf(lookWord(step)).colour);
   if (row.kind === "group" && row.members.some((index) => { const member = forest.steps[index]; return member !== undefined && troubleOf(member) === "failed"; })) return "var(--fail)";
@@ -152,7 +161,7 @@ function outOfTabs(): void {
   for (const each of document.querySelectorAll(".run-graph a, .run-graph button, .run-graph [tabindex]")) each.setAttribute("tabindex", "-1");
 }
 
-function reveal(flow: ReactFlowInstance<FlowNode<CardData>> | null, card: Card | undefined): void {
+function reveal(flow: ReactFlowInstance<Drawn> | null, card: Card | undefined): void {
   const box = document.querySelector(".run-graph")?.getBoundingClientRect();
   if (!flow || !card || !box) return;
   const { x, y, zoom } = flow.getViewport();
