@@ -2,6 +2,8 @@
 // reader's clock. As safe to look at as `Plain`, which shows what is between them.
 import { Fragment } from "react";
 import { placeOfId, saidPieces } from "@/look/said";
+import { planeNow, useSecond } from "@/live/clock";
+import { leftNow, saysLeft } from "@/look/left";
 import { Link } from "@/router";
 import { Plain } from "./plain";
 import { Id, Time } from "./values";
@@ -20,4 +22,14 @@ export function Said({ text, links }: { text: string | null | undefined; links?:
       })}
     </>
   );
+}
+
+/** The same, of a sentence that was true at `at`: the time that it says is left goes on. */
+export function SaidThen({ text, at, links }: { text: string | null | undefined; at: number | undefined; links?: boolean }) {
+  return text && at !== undefined && saysLeft(text) ? <Ticking text={text} at={at} links={links} /> : <Said text={text} links={links} />;
+}
+
+function Ticking({ text, at, links }: { text: string; at: number; links?: boolean }) {
+  useSecond();
+  return <Said text={leftNow(text, at, planeNow())} links={links} />;
 }

@@ -22,7 +22,7 @@ type Entry = components["schemas"]["QueueEntry"];
 
 const lineOf = (agent: string, entry: Entry): Line => ({
   id: entry.execution_id, run: entry.run_id, to: `/runs/${encodeURIComponent(entry.run_id)}?step=${encodeURIComponent(entry.execution_id)}`, name: `${agent}.${entry.function}`,
-  state: "queued", why: undefined, counts: undefined, steps: undefined, at: entry.created_at, ended: undefined, took: undefined, restartOf: undefined,
+  state: "queued", why: undefined, counts: undefined, steps: undefined, at: entry.created_at, ended: undefined, took: undefined, restartOf: undefined, saidAt: undefined,
 });
 
 export function OneQueue({ agent }: { agent: string }) {

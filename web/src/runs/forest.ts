@@ -26,6 +26,8 @@ export type Step = {
   why: string | null;
   /** Of one that was ended while its agent had it: what the agent did about it; `null`: nothing to tell. */
   receipt: string | null;
+  /** When (plane time) the plane said all this. */
+  saidAt: number;
   segments: Segment[];
 };
 
@@ -108,6 +110,7 @@ export function patched(before: Forest, answer: StepColumns): { forest: Forest; 
   };
   const steps = [...before.steps];
   const changed: number[] = [];
+  const saidAt = Date.parse(answer.as_of);
   let missing = false;
   let reshaped = false;
   const order = columns.index.map((index, at) => [index, at] as const).sort((a, b) => a[0] - b[0]);
@@ -134,7 +137,9 @@ export function patched(before: Forest, answer: StepColumns): { forest: Forest; 
       told: columns.flags[at] ?? 0,
       replayOf: columns.replay_of[at] ?? null,
       why: columns.why[at] ?? null,
-      receipt: columns.receipt[at] ?? null,
+      // A plane that is older than this page tells of none.
+      receipt: columns.receipt?.[at] ?? null,
+      saidAt,
       segments: columns.segments[at] ?? [],
     };
     const known = steps[index];

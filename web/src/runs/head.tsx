@@ -5,7 +5,7 @@ import { plain } from "@/look/plain";
 import { missing, money } from "@/usage/sums";
 import { colourOf, lookOf } from "@/look/words";
 import { SplitBar, patternOf } from "@/parts/charts";
-import { Said } from "@/parts/said";
+import { SaidThen } from "@/parts/said";
 import { Glyph, StateMark } from "@/parts/state-mark";
 import { Age, Id, Room, Took } from "@/parts/values";
 import { Link, path, setQuery } from "@/router";
@@ -68,7 +68,7 @@ export function Summary({ shown, state, counts, phone }: { shown: RunShown; stat
     <div className="flex flex-wrap items-center gap-x-5 gap-y-1">
       <span className={phone ? "w-full min-w-0" : "inline-flex min-w-0 items-center gap-2"}>
         <StateMark state={state} evidence={shown.why} />{phone && " "}
-        {shown.why && <span className="min-w-0 break-words"><Said text={shown.why} links /></span>}
+        {shown.why && <span className="min-w-0 break-words"><SaidThen text={shown.why} at={Date.parse(shown.as_of)} links /></span>}
         {shown.paused_by && open && <span className="text-text-2">paused by {plain(shown.paused_by)}{shown.paused_at && <>, <Age at={shown.paused_at} /></>}</span>}
         {shown.receipts && <Told receipts={shown.receipts} />}
         {(shown.open_detached ?? 0) > 0 && <span>{count(shown.open_detached)} detached {shown.open_detached === 1 ? "member" : "members"} open</span>}

@@ -3,8 +3,10 @@
 import { memo, useMemo } from "react";
 import { useDisplay } from "@/look/display";
 import { duration, rfc3339, time } from "@/look/format";
+import { saysLeft } from "@/look/left";
 import { saidShort } from "@/look/said";
 import { planeNow, useSecond } from "@/live/clock";
+import { SaidThen } from "@/parts/said";
 import { StateMark } from "@/parts/state-mark";
 import { Unknown } from "@/parts/values";
 import { type Forest, type Step, countsOf, has, isOpen, tookOf } from "./forest";
@@ -59,7 +61,7 @@ const StepCells = memo(function StepCells({ step, phone, from }: { step: Step; p
   return (
     <>
       <div role="gridcell" className="wide-only step-cell flex items-center"><StateMark state={lookWord(step)} doubtful={has(step, "stoppedKnowing")} /></div>
-      <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why !== null ? saidShort(why, clock, planeNow()) : SPEAKS_FOR_ITSELF.has(step.state) ? "" : <Unknown reason="the plane gave no reason" />}</div>
+      <div role="gridcell" className="step-cell text-text-2" title={why ?? undefined}>{why !== null ? isOpen(step) && saysLeft(why) ? <SaidThen text={why} at={step.saidAt} /> : saidShort(why, clock, planeNow()) : SPEAKS_FOR_ITSELF.has(step.state) ? "" : <Unknown reason="the plane gave no reason" />}</div>
       <div role="gridcell" className="step-cell"><span className="flush">{has(step, "replayed") ? <Unknown reason="reused: it took no time of its own" /> : isOpen(step) ? <Going step={step} /> : duration(tookOf(step, 0))}</span></div>
       <div role="gridcell" className="wide-only step-cell" title={`${time(step.created, clock, planeNow())} · ${rfc3339(step.created)}`}><span className="flush">{step.created > from ? `+${duration(step.created - from)}` : "0"}</span></div>
       <div role="gridcell" className="wide-only step-cell"><span className="flush">{step.attempts === 0 ? <Unknown reason={has(step, "observed") ? "not dispatched: the agent reported it" : "not sent"} /> : step.attempts}</span></div>

@@ -38,7 +38,7 @@ export default function RunsPage() {
     read: async (cursor, signal) => {
       const ask = { query: { ...asked, limit: LIMIT, cursor }, signal };
       const answer = what === "runs" ? await get("/api/v1/runs", ask) : await get("/api/v1/executions", ask);
-      const rows = "runs" in answer ? answer.runs.map(lineOfRun) : answer.executions.map(lineOfExecution);
+      const rows = "runs" in answer ? answer.runs.map((run) => lineOfRun(run, answer.as_of)) : answer.executions.map((execution) => lineOfExecution(execution, answer.as_of));
       return { rows, next: answer.next_cursor ?? undefined, total: answer.total, counts: answer.counts as Record<string, number> | undefined };
     },
   });

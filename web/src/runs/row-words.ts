@@ -1,5 +1,6 @@
 // What a row says in words: for titles and for whoever does not see the picture. Pure.
 import { duration, shortId } from "@/look/format";
+import { leftNow } from "@/look/left";
 import { plain } from "@/look/plain";
 import { codeWords } from "./cancelled";
 import { type Forest, type Step, has, isOpen, nameOf, tookOf } from "./forest";
@@ -26,7 +27,8 @@ function reasonOf(step: Step): string | null {
 
 /** Everything that a row shows, as one sentence. */
 export function sentence(forest: Forest, step: Step, now: number): string {
-  const parts = [plain(nameOf(forest, step)), lookWord(step).replaceAll("_", " "), whyOf(step), `${duration(tookOf(step, now))}${isOpen(step) ? " so far" : ""}`];
+  const why = whyOf(step);
+  const parts = [plain(nameOf(forest, step)), lookWord(step).replaceAll("_", " "), why !== null && isOpen(step) ? leftNow(why, step.saidAt, now) : why, `${duration(tookOf(step, now))}${isOpen(step) ? " so far" : ""}`];
   if (step.attempts > 1) parts.push(`${step.attempts} attempts`);
   if (has(step, "detached")) parts.push("detached from its caller");
   if (has(step, "observed")) parts.push("reported by the agent, not dispatched");

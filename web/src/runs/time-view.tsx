@@ -4,6 +4,7 @@ import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { planeNow, useSecond } from "@/live/clock";
 import { useDisplay } from "@/look/display";
 import { duration } from "@/look/format";
+import { leftNow } from "@/look/left";
 import { saidShort } from "@/look/said";
 import { setQuery } from "@/router";
 import { useKeys } from "@/shell/keys";
@@ -184,7 +185,7 @@ const StepTime = memo(function StepTime({ step, scale, now, path, cancel }: { st
   const took = duration(tookOf(step, now));
   const replayed = has(step, "replayed");
   const { clock } = useDisplay();
-  const said = why === null ? null : saidShort(why, clock, planeNow());
+  const said = why === null ? null : saidShort(isOpen(step) ? leftNow(why, step.saidAt, now) : why, clock, planeNow());
   const text = replayed ? (said ?? "reused") : step.state === "succeeded" ? took : [said, took].filter(Boolean).join(", ");
   const decide = step.state === "waiting" && found.bars.some((bar) => bar.kind === "person" && bar.open);
   const start = xOf(scale, step.created);

@@ -3,7 +3,7 @@ import { count } from "@/look/format";
 import { colourOf, lookOf } from "@/look/words";
 import { SplitBar, patternOf } from "@/parts/charts";
 import { Plain } from "@/parts/plain";
-import { Said } from "@/parts/said";
+import { SaidThen } from "@/parts/said";
 import { StateMark } from "@/parts/state-mark";
 import type { Column } from "@/parts/table";
 import { Age, Id, Took } from "@/parts/values";
@@ -41,4 +41,4 @@ export function columnsOf(what: "runs" | "executions"): Column<Line>[] {
 }
 
 /** Why it waits or what it failed with; nothing when all is well. */
-export const secondLine = (line: Line) => (line.why && (isOpen(line.state) || line.state !== "succeeded") ? <Said text={line.why} /> : null);
+export const secondLine = (line: Line) => (line.why && (isOpen(line.state) || line.state !== "succeeded") ? <SaidThen text={line.why} at={line.saidAt} /> : null);

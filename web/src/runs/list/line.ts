@@ -1,5 +1,6 @@
 // What a line of the lists shows of a run or an execution, in one shape. Pure.
 import type { components } from "muster-openapi";
+import { saysLeft } from "@/look/left";
 
 export type Counts = Record<string, number>;
 export type ExecutionLine = components["schemas"]["ExecutionItem"];
@@ -9,6 +10,8 @@ export type RunLine = components["schemas"]["RunItem"];
 export type Line = {
   id: string; run: string; to: string; name: string; state: string; why: string | undefined; counts: Counts | undefined; steps: number | undefined;
   at: string; ended: string | undefined; took: number | undefined; restartOf: string | undefined;
+  /** When `why` was true, where it says how much time is left. */
+  saidAt: number | undefined;
 };
 
 const encoded = encodeURIComponent;
@@ -19,18 +22,21 @@ export function whyOfRun({ why, root }: { why?: string; root?: { error?: string 
   return category !== "" && category === rest ? (root?.error ?? category) : why;
 }
 
-export function lineOfRun(run: RunLine): Line {
+export function lineOfRun(run: RunLine, asOf?: string): Line {
+  const why = whyOfRun(run);
   return {
-    id: run.run_id, run: run.run_id, to: `/runs/${encoded(run.run_id)}`, name: run.name, state: run.state, why: whyOfRun(run),
+    id: run.run_id, run: run.run_id, to: `/runs/${encoded(run.run_id)}`, name: run.name, state: run.state, why, saidAt: saidAt(why, asOf),
     counts: run.counts as Counts, steps: run.executions, at: run.started_at, ended: run.ended_at, took: run.took_ms, restartOf: run.source_run_id,
   };
 }
 
-export function lineOfExecution(execution: ExecutionLine): Line {
+const saidAt = (why: string | undefined, asOf: string | undefined) => (asOf !== undefined && saysLeft(why) ? Date.parse(asOf) : undefined);
+
+export function lineOfExecution(execution: ExecutionLine, asOf?: string): Line {
   return {
     id: execution.execution_id, run: execution.run_id, to: `/runs/${encoded(execution.run_id)}?step=${encoded(execution.execution_id)}`, name: execution.target,
     state: execution.state, why: execution.why ?? (execution.error_category ? [execution.error_category, execution.error].filter(Boolean).join(": ") : undefined), counts: undefined, steps: undefined,
-    at: execution.created_at, ended: execution.completed_at, took: execution.duration_ms, restartOf: undefined,
+    at: execution.created_at, ended: execution.completed_at, took: execution.duration_ms, restartOf: undefined, saidAt: saidAt(execution.why, asOf),
   };
 }
 
