@@ -11,6 +11,7 @@ import { count, rfc3339 } from "@/look/format";
 import { plain } from "@/look/plain";
 import { ActButton } from "@/parts/act";
 import { KeyHint } from "@/parts/key-hint";
+import { HeldWords } from "@/parts/held";
 import { Plain } from "@/parts/plain";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
@@ -75,7 +76,7 @@ export default function Page({ agent: id }: { agent: string }) {
       } />
       <div className="flex max-w-6xl flex-col gap-6">
         {agent.why && <p className={agent.state === "active" ? "text-text-2" : ""}><Plain text={agent.why} /></p>}
-        {agent.hold && <p className="border-l-2 border-line bg-tint-neutral px-3 py-2"><StateMark state="hold" /> nothing is sent to it{agent.hold.everything && ": everything is held"}{agent.hold.reason && <>: <Plain text={agent.hold.reason} /></>}</p>}
+        {agent.hold && <p className="border-l-2 border-line bg-tint-neutral px-3 py-2"><StateMark state="hold" /> nothing is sent to it: {agent.hold.everything ? "everything is held" : "held"} <HeldWords hold={agent.hold} /></p>}
         {agent.pending_tags && agent.pending_tags.length > 0 && <p className="border-l-2 border-wait bg-tint-wait px-3 py-2">Calls are refused until its tags are approved: <code><Plain text={agent.pending_tags.join(", ")} /></code></p>}
         <Section name="Why" open={why !== ""} set={(open) => setWhy(open ? "1" : null)} hint="w">
           <Panel what="why"><WhyPanel id={id} kind="agent" actOf={(word) => acts.find((act) => act.name === word)} /></Panel>

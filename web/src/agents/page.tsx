@@ -5,6 +5,7 @@ import { count, percent } from "@/look/format";
 import { ActButton } from "@/parts/act";
 import { FilterBar, type Filter } from "@/parts/filters";
 import { KeyHint } from "@/parts/key-hint";
+import { HeldWords } from "@/parts/held";
 import { Plain } from "@/parts/plain";
 import { CommandLine, EmptyState } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
@@ -65,7 +66,7 @@ const callPath = (agent: AgentLine): string => {
 /** Why an agent that is well still needs somebody. */
 function second(agent: AgentLine) {
   if (agent.pending_tags && agent.pending_tags.length > 0) return <>tags wait for approval: <Plain text={agent.pending_tags.join(", ")} /></>;
-  if (agent.hold) return <>on hold{agent.hold.everything ? ", as everything is" : ""}{agent.hold.reason && <>: <Plain text={agent.hold.reason} /></>}</>;
+  if (agent.hold) return <>on hold{agent.hold.everything ? ", as everything is," : ""} <HeldWords hold={agent.hold} /></>;
   return agent.why ? <Plain text={agent.why} /> : null;
 }
 

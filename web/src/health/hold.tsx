@@ -6,6 +6,7 @@ import { queries, useGet } from "@/api/queries";
 import { count } from "@/look/format";
 import { Link, path } from "@/router";
 import { ActButton } from "@/parts/act";
+import { HeldWords } from "@/parts/held";
 import { Plain } from "@/parts/plain";
 import { ErrorPanel } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
@@ -18,7 +19,7 @@ export function Hold() {
   const [reason, setReason] = useState("");
   if (hold.error && !hold.data) return <ErrorPanel error={hold.error} what="the hold" retry={() => void hold.refetch()} />;
   if (!hold.data) return null;
-  const { held, agents, queued } = hold.data;
+  const { held, held_agents: agents, queued } = hold.data;
   const waiting = queued.reduce((sum, each) => sum + each.executions, 0);
   return (
     <section aria-labelledby="hold" className="flex flex-col gap-2">
@@ -26,7 +27,7 @@ export function Hold() {
       {held ? (
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2 border-l-2 border-line bg-tint-neutral p-3">
           <span className="min-w-0 flex-1">
-            <StateMark state="hold" /> Nothing is dispatched{hold.data.reason && <>: <Plain text={hold.data.reason} /></>}. {count(waiting)} executions wait.
+            <StateMark state="hold" /> Nothing is dispatched, held <HeldWords hold={hold.data} />. {count(waiting)} executions wait.
           </span>
           <Unhold />
         </div>
@@ -47,7 +48,7 @@ export function Hold() {
       )}
       {agents.length > 0 && (
         <ul className="flex flex-wrap gap-x-4 gap-y-1">
-          {agents.map((agent) => <li key={agent} className="flex items-center gap-2"><StateMark state="hold" /> <Link to={path("agents", agent)} className="underline underline-offset-2">{agent}</Link></li>)}
+          {agents.map((each) => <li key={each.agent} className="flex flex-wrap items-center gap-2"><StateMark state="hold" /> <Link to={path("agents", each.agent)} className="underline underline-offset-2"><Plain text={each.agent} /></Link> <span className="text-text-2"><HeldWords hold={each} /></span></li>)}
         </ul>
       )}
     </section>

@@ -6,6 +6,7 @@ import { useAgeOf } from "@/live/clock";
 import { count, duration, rfc3339, span } from "@/look/format";
 import { colourOf, lookOf } from "@/look/words";
 import { Bars, Sparkline } from "@/parts/charts";
+import { BY_UNKNOWN, HeldWords } from "@/parts/held";
 import { Plain } from "@/parts/plain";
 import { Said } from "@/parts/said";
 import { Glyph, StateMark } from "@/parts/state-mark";
@@ -55,7 +56,7 @@ function NeedLine({ need }: { need: Need }) {
       <StateMark state={need.state} compact evidence={need.text} />
       <Link to={below(need.path)} className="need-text"><Said text={need.text} /></Link>
       <span className="need-when">
-        {need.since && <Age at={need.since} />}
+        {need.since ? <Age at={need.since} /> : need.kind === "hold" && <>held <HeldWords hold={{ by: need.by, since: null, by_unknown: BY_UNKNOWN }} /></>}
         {left !== null && <>{need.since && ", "}<Left until={left} /></>}
       </span>
       {need.kind === "approval" && <Decide id={need.id} />}

@@ -1,6 +1,7 @@
 // What a queue's line says, cell by cell. An estimate without a rate is a dash with the reason.
 import { count, span } from "@/look/format";
 import { lookOf, colourOf } from "@/look/words";
+import { HeldSince } from "@/parts/held";
 import { Said } from "@/parts/said";
 import { Glyph } from "@/parts/state-mark";
 import { Age, Unknown, msOf } from "@/parts/values";
@@ -56,6 +57,7 @@ export function HeldBy({ line }: Cell) {
     <span className="inline-flex min-w-0 items-center gap-2">
       <Glyph shape={shape} colour={colourOf(colour)} />
       <span className="truncate" title={held.text}><Said text={held.text} /></span>
+      {held.cause === "hold" && <span className="whitespace-nowrap text-text-2"><HeldSince agent={line.agent} /></span>}
       {until !== null && <span className="whitespace-nowrap text-text-2"><Left until={until} /></span>}
     </span>
   );

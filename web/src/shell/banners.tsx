@@ -4,6 +4,7 @@ import { useRef } from "react";
 import type { Need, Overview } from "@/api/shapes";
 import { reconnectNow, useLiveState } from "@/live/stream";
 import { Banner, type BannerTone } from "@/parts/banner";
+import { BY_UNKNOWN, HeldWords } from "@/parts/held";
 import { Said } from "@/parts/said";
 import { Age, Time } from "@/parts/values";
 import { Link, below, usePath } from "@/router";
@@ -41,7 +42,7 @@ export function Banners({ overview }: { overview: Overview | undefined }) {
 export function NeedBanner({ need }: { need: Need }) {
   return (
     <Banner tone={TONES[need.kind] ?? "wait"} shape={need.kind === "hold" ? "bars" : undefined} act={<Link to={below(need.path)} className="text-accent underline">{NEXT[need.kind] ?? "Show"}</Link>}>
-      <Said text={need.text} /> {need.since && <span className="text-text-2"><Age at={need.since} /></span>}
+      <Said text={need.text} /> {need.since ? <span className="text-text-2"><Age at={need.since} /></span> : need.kind === "hold" && <span className="text-text-2">· held <HeldWords hold={{ by: need.by, since: null, by_unknown: BY_UNKNOWN }} /></span>}
     </Banner>
   );
 }
