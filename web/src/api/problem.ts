@@ -17,6 +17,8 @@ export class Problem extends Error {
       hint?: string;
       /** The field that was refused, where the plane names one. */
       field?: string;
+      /** The scope that the key lacks, or several: `operate`, `read, call or agent`. */
+      needs?: string;
       body?: unknown;
     } = {},
   ) {
@@ -38,6 +40,12 @@ export class Problem extends Error {
     if (error instanceof Problem) return error;
     return new Problem("internal_error", error instanceof Error ? error.message : String(error), 0);
   }
+}
+
+/** `details.needs`: the scope for which the plane refused. */
+function needsOf(details: unknown): string | undefined {
+  const needs = details && typeof details === "object" ? (details as Record<string, unknown>).needs : undefined;
+  return typeof needs === "string" && needs !== "" ? needs : undefined;
 }
 
 /** Reads the one error shape from an answer that is no success. */
@@ -62,6 +70,7 @@ export async function problemOf(answer: Response): Promise<Problem> {
       runId: said("run_id"),
       hint: said("hint"),
       field: said("field"),
+      needs: needsOf(body.details),
       body,
     },
   );

@@ -22,13 +22,17 @@ export function OutputTab({ execution }: { execution: ExecutionItem }) {
       {execution.result_size !== undefined || state === "succeeded"
         ? <PayloadView id={id} kind="result" name="Result" settled={!open} fill none={noneOf(execution, open)} />
         : <p className="p-3 text-text-2">{noneOf(execution, open)}</p>}
-      {failed && state === "failed" && <PayloadView id={id} kind="error_details" name="Error details" settled none="The agent gave no details." />}
+      {failed && state === "failed" && (execution.error_details_size === undefined
+        ? <p className="p-3 text-text-2">The agent gave no details.</p>
+        : <PayloadView id={id} kind="error_details" name="Error details" settled none="The agent gave no details." />)}
       {execution.late_outcome !== undefined && (
         <>
           <p className="border-t border-border px-3 py-1 text-wait">
             An outcome came after the end: <Plain text={execution.late_outcome} />. It is kept, not applied.
           </p>
-          <PayloadView id={id} kind="late" name="Late outcome" settled none="It came without a value." />
+          {execution.late_size === undefined
+            ? <p className="p-3 text-text-2">It came without a value.</p>
+            : <PayloadView id={id} kind="late" name="Late outcome" settled none="It came without a value." />}
         </>
       )}
       {execution.usage !== undefined && execution.usage !== null && <UsageTable usage={execution.usage} />}

@@ -29,7 +29,7 @@ const base: ExecutionItem = {
   status: "failed", state: "failed", agent: "weather", node_id: "weather", function: "lookup", target: "weather.lookup", type: "reasoner", kind: "dispatched", lane: "async", origin: "server",
   depth: 1, attempt: 2, priority: 3, input_size: 41, session_id: "demo", created_at: new Date(planeNow() - 60_000).toISOString(), webhook_registered: false,
 } as unknown as ExecutionItem;
-const failed = { ...base, error_category: "agent_error", error: "KeyError 'city'", completed_at: new Date(planeNow() - 58_000).toISOString(), duration_ms: 2_010 } as ExecutionItem;
+const failed = { ...base, error_category: "agent_error", error: "KeyError 'city'", error_details_size: 11, completed_at: new Date(planeNow() - 58_000).toISOString(), duration_ms: 2_010 } as ExecutionItem;
 const doubtful = { ...failed, error_category: "outcome_unknown", error: "no word since 14:03:20", late_outcome: "succeeded" } as ExecutionItem;
 const waiting = { ...base, status: "waiting", state: "waiting", wait: { cause: "approval" }, attempt: 1, over_cap: true } as unknown as ExecutionItem;
 

@@ -74,7 +74,7 @@ export function ErrorPanel({ error, retry, what }: { error: unknown; retry?: () 
       </p>
       {problem.detail.hint && <p className="text-text-2">{problem.detail.hint}</p>}
       {problem.offline && <div className="flex flex-wrap items-center gap-2 text-text-2">It is asked again when the plane is back. Is it running? <CommandLine command="muster doctor" /></div>}
-      {problem.needsKey && <p className="text-text-2"><Link className="text-accent underline" to={`/login?next=${encodeURIComponent(currentPath() + location.search)}`}>Sign in</Link> with a key that may.</p>}
+      {problem.needsKey && <p className="text-text-2"><Link className="text-accent underline" to={`/login?next=${encodeURIComponent(currentPath() + location.search)}`}>Sign in</Link> with a key that {problem.detail.needs ? <>has the scope {problem.detail.needs}</> : "may"}.</p>}
       {left > 0 && <p className="text-text-2">come back in {Math.ceil(left / 1000)} s</p>}
       {retry && (
         <button type="button" className="target text-accent hover:underline" onClick={retry}>Retry</button>

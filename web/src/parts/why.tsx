@@ -11,14 +11,15 @@ import { planeNow, useSecond } from "@/live/clock";
 import { type LiveFrame, useLive } from "@/live/stream";
 import { plain } from "@/look/plain";
 import { docWords } from "@/look/said";
-import { Link } from "@/router";
+import { lookOf } from "@/look/words";
+import { Link, path } from "@/router";
 import { type Act, ActButton } from "./act";
 import { ActGroup } from "./act-group";
 import { Plain } from "./plain";
 import { Said } from "./said";
 import { AsOf, CommandLine, ErrorPanel, Skeleton } from "./says";
 import { StateMark } from "./state-mark";
-import { Age, Unknown, msOf } from "./values";
+import { Age, Id, Lasting, Unknown, msOf } from "./values";
 
 export type WhyProps = {
   id: string;
@@ -103,6 +104,7 @@ export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "
         <strong className="min-w-0 break-words"><Said text={why.verdict} links /></strong>
         {staleSince !== undefined && <AsOf at={staleSince} />}
       </p>
+      <Header why={why} />
       {said !== null && (
         <Part name="What it said">
           <pre className="max-h-48 overflow-auto rounded-sm bg-sunken p-2 text-xs break-words whitespace-pre-wrap" tabIndex={0}><Plain text={said} lines /></pre>
@@ -148,6 +150,25 @@ export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "
 export function messageOf(why: Pick<Why, "verdict" | "execution">): string | null {
   const message = why.execution?.error_message ?? why.execution?.error;
   return message && !why.verdict.includes(message) ? message : null;
+}
+
+const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
+
+/** `running for 3.8 s · SDKs read waiting · run_…P4D1XW trip.plan`. */
+function Header({ why }: { why: Why }) {
+  const known = lookOf(why.state).known;
+  return (
+    <p className="-mt-3 flex flex-wrap gap-x-2 text-text-2" data-why-head>
+      <span>
+        <Plain text={known ? why.state.replaceAll("_", " ") : why.state} />{" "}
+        {why.since ? (ENDED.has(why.state) ? <Age at={why.since} /> : <Lasting at={why.since} />) : <>since <Unknown reason={why.since_unknown ?? "the plane does not say"} /></>}
+      </span>
+      {why.status && why.status !== why.state && <span>· SDKs read <Plain text={why.status} /></span>}
+      {why.run_id && why.run_id !== why.id && (
+        <span>· <Link to={path("runs", why.run_id)} className="text-accent"><Id id={why.run_id} plain />{why.run_name && <> <Plain text={why.run_name} /></>}</Link></span>
+      )}
+    </p>
+  );
 }
 
 function Part({ name, children }: { name: string; children: React.ReactNode }) {
