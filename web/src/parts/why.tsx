@@ -95,7 +95,6 @@ export function WhyPanel({ id, kind, actOf, openEvent }: WhyProps) {
 
 /** One answer, in its order. `staleSince`: a newer one could not be had since then. */
 export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "actOf" | "openEvent"> & { why: Why; staleSince?: number }) {
-  const said = messageOf(why);
   return (
     <section aria-label={`Why ${plain(why.name || why.id)}`} className="flex flex-col gap-4 p-3">
       <p className="flex flex-wrap items-baseline gap-x-2 text-base">
@@ -103,11 +102,6 @@ export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "
         <strong className="min-w-0 break-words"><Said text={why.verdict} links /></strong>
         {staleSince !== undefined && <AsOf at={staleSince} />}
       </p>
-      {said !== null && (
-        <Part name="What it said">
-          <pre className="max-h-48 overflow-auto rounded-sm bg-sunken p-2 text-xs break-words whitespace-pre-wrap" tabIndex={0}><Plain text={said} lines /></pre>
-        </Part>
-      )}
       <Part name="Evidence">
         <EvidenceTable facts={why.facts} openEvent={openEvent} />
       </Part>
@@ -144,12 +138,6 @@ export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "
   );
 }
 
-/** The message that an execution ended with, where the sentence above does not have it already. */
-export function messageOf(why: Pick<Why, "verdict" | "execution">): string | null {
-  const message = why.execution?.error_message ?? why.execution?.error;
-  return message && !why.verdict.includes(message) ? message : null;
-}
-
 function Part({ name, children }: { name: string; children: React.ReactNode }) {
   return (
     <section aria-label={name}>
@@ -181,7 +169,7 @@ export function EvidenceTable({ facts, openEvent }: { facts: readonly WhyFact[];
               {fact.at === null ? <Unknown reason={fact.unknown ?? "it holds now"} /> : <Age at={fact.at} plain />}
             </td>
             <td className="w-px max-w-32 truncate py-0.5 pr-3 text-text-2" title={plain(fact.by)}><Plain text={fact.by} /></td>
-            <td className="py-0.5 break-words">
+            <td className="py-0.5 wrap-anywhere">
               {fact.inferred && <span className="text-wait" title="inferred, not seen">≈ </span>}
               <Said text={fact.text} links />
               {fact.value !== undefined && <code className="ml-1 break-all text-text-2"><Plain text={fact.value} /></code>}
