@@ -11,7 +11,7 @@ const listeners = new Set<() => void>();
 const tell = () => {
   for (const listener of listeners) listener();
 };
-if (typeof window !== "undefined") window.addEventListener("popstate", tell);
+if (typeof window !== "undefined") window.addEventListener("popstate", () => heldBack() || tell());
 
 const subscribe = (listener: () => void) => {
   listeners.add(listener);
@@ -35,10 +35,46 @@ export function useSearch(): URLSearchParams {
   return new URLSearchParams(useSyncExternalStore(subscribe, currentSearch));
 }
 
+/** Asked before another page takes this one's place: `go` does it. One at a time. */
+type Hold = (go: () => void) => void;
+let hold: Hold | undefined;
+/** Where the reader is while they are held. */
+let heldAt = "";
+
+/** Asks before the page is left, by a key, a link or Back. Answers how to let go. */
+export function holdPage(ask: Hold): () => void {
+  hold = ask;
+  heldAt = window.location.pathname + window.location.search;
+  return () => {
+    if (hold === ask) hold = undefined;
+  };
+}
+
+/** Back is over when one hears of it: the page is put back, and the way there is kept. */
+function heldBack(): boolean {
+  if (!hold || window.location.pathname === heldAt.split("?")[0]) return false;
+  const wanted = window.location.pathname + window.location.search;
+  window.history.pushState(null, "", heldAt);
+  const ask = hold;
+  ask(() => {
+    if (hold === ask) hold = undefined;
+    navigate(wanted.startsWith(BASE) ? wanted.slice(BASE.length) || "/" : wanted);
+  });
+  return true;
+}
+
 /** Goes to a page: pushes an entry, or replaces the present one. `to` is below `/ui`. */
 export function navigate(to: string, { replace = false } = {}): void {
   const url = BASE + to;
   if (url === window.location.pathname + window.location.search) return;
+  if (hold && url.split("?")[0] !== window.location.pathname) {
+    const ask = hold;
+    ask(() => {
+      if (hold === ask) hold = undefined;
+      navigate(to, { replace });
+    });
+    return;
+  }
   if (replace) window.history.replaceState(null, "", url);
   else window.history.pushState(null, "", url);
   tell();

@@ -6,6 +6,7 @@ import { ExecutionPanel } from "@/execution/panel";
 import { readPayload, textOf } from "@/execution/payload";
 import { count } from "@/look/format";
 import { plain } from "@/look/plain";
+import { useBarred } from "@/parts/act";
 import { KeyHint } from "@/parts/key-hint";
 import { Plain } from "@/parts/plain";
 import { CommandLine, EmptyState, ErrorPanel, Skeleton } from "@/parts/says";
@@ -97,8 +98,9 @@ function Call({ agent, offer }: { agent: Agent; offer: Offer }) {
   }, [from, change]);
 
   const wanted = { target, input: draft.text, lane: draft.lane, priority: draft.priority, key: draft.key };
+  const barred = useBarred({ scope: "call" });
   const go = async () => {
-    if (sending) return;
+    if (sending || barred !== undefined) return;
     // The same again after a lost answer is the same call; after an answer it is a new one.
     const of = JSON.stringify(wanted);
     if (attempt.current?.of !== of) attempt.current = { key: crypto.randomUUID(), of };
@@ -175,12 +177,13 @@ function Call({ agent, offer }: { agent: Agent; offer: Offer }) {
           {muster ? <CommandLine command={muster} /> : <p className="text-xs text-text-3">muster call has no flag for a priority</p>}
         </div>
         <div className="fixed inset-x-0 bottom-[57px] z-10 flex flex-wrap items-center gap-3 border-t border-border bg-surface p-2 sm:static sm:border-0 sm:bg-transparent sm:p-0">
-          <button type="button" className="button" data-solid="primary" aria-disabled={sending || undefined} onClick={() => void go()}>
+          <button type="button" className="button" data-solid="primary" aria-disabled={sending || barred !== undefined || undefined} title={barred} aria-describedby={barred && "send-barred"} onClick={() => void go()}>
             {sending ? "Sending …" : "Send"}<KeyHint k="Ctrl+Enter" />
           </button>
           {sending && draft.lane === "sync" && <button type="button" className="button" onClick={() => stop.current?.abort()}>Stop waiting</button>}
           {!sending && sent?.is === "stored" && <span role="status">→ <Id id={sent.execution} />{sent.replayed && " · joined a call that was there"}</span>}
-          {outlook && <span className={outlook.tone === "fail" ? "text-fail" : outlook.tone === "wait" ? "text-wait" : "text-text-2"}>{outlook.says}</span>}
+          {barred && <span id="send-barred" className="text-wait">{barred}</span>}
+          {!barred && outlook && <span className={outlook.tone === "fail" ? "text-fail" : outlook.tone === "wait" ? "text-wait" : "text-text-2"}>{outlook.says}</span>}
         </div>
         {outlook && agent.why && <p className="text-text-2"><Plain text={agent.why} /></p>}
         {elsewhere && <ErrorPanel error={refused.problem} />}

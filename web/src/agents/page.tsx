@@ -4,6 +4,7 @@ import { useState } from "react";
 import { count, percent } from "@/look/format";
 import { ActButton } from "@/parts/act";
 import { FilterBar, type Filter } from "@/parts/filters";
+import { KeyHint } from "@/parts/key-hint";
 import { Plain } from "@/parts/plain";
 import { CommandLine, EmptyState } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
@@ -41,7 +42,7 @@ export default function Page() {
     <>
       <PageHead crumbs={<h1>Agents</h1>} acts={active && agentActs(active).filter((act) => act.name === "hold" || act.name === "unhold").map((act) => <ActButton key={`${act.name} ${active.id}`} act={{ ...act, object: active.id }} />)} />
       <FilterBar filters={filters} focusKey="f" matching={{ shown: list.first?.total, of: states && Object.values(states).reduce((sum, many) => sum + many, 0) }}>
-        {list.fresh === 0 && list.moved && <button type="button" className="button" onClick={list.reorder}>Order anew <kbd className="ml-1 text-text-3">N</kbd></button>}
+        {list.fresh === 0 && list.moved && <button type="button" className="button" onClick={list.reorder}>Order anew<KeyHint k="n" /></button>}
       </FilterBar>
       <VirtualTable
         label="Agents" rows={list.shown} columns={COLUMNS} idOf={(agent) => agent.id} to={(agent) => path("agents", agent.id)} fill

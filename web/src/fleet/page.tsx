@@ -2,6 +2,7 @@
 // and the form that places a worker.
 import { useSearch, setQuery, useQuery } from "@/router";
 import { useGet } from "@/api/queries";
+import { KeyHint } from "@/parts/key-hint";
 import { EmptyState, ErrorPanel, Panel, Skeleton, AsOf } from "@/parts/says";
 import { PageHead, useTitle } from "@/shell/crumbs";
 import { useKeys } from "@/shell/keys";
@@ -49,8 +50,8 @@ export default function FleetPage() {
         crumbs={<h1>Fleet</h1>}
         acts={
           <>
-            <button type="button" className="button" aria-pressed={spawning !== ""} onClick={() => setSpawning(spawning ? null : "1")}>Spawn <kbd className="ml-1 text-text-3">S</kbd></button>
-            <button type="button" className="button" onClick={toggle}>{view === "table" ? "Map" : "Table"} <kbd className="ml-1 text-text-3">t</kbd></button>
+            <button type="button" className="button" aria-pressed={spawning !== ""} onClick={() => setSpawning(spawning ? null : "1")}>Spawn<KeyHint k="Shift+S" /></button>
+            <button type="button" className="button" onClick={toggle}>{view === "table" ? "Map" : "Table"} <KeyHint k="t" /></button>
           </>
         }
       />

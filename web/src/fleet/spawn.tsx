@@ -5,6 +5,8 @@ import { type ReactNode, useDeferredValue, useEffect, useId, useRef, useState } 
 import { Problem } from "@/api/problem";
 import { AskKey } from "@/login/ask";
 import { Link, navigate, path } from "@/router";
+import { useBarred } from "@/parts/act";
+import { KeyHint } from "@/parts/key-hint";
 import { Plain } from "@/parts/plain";
 import { CommandLine } from "@/parts/says";
 import { useKeys } from "@/shell/keys";
@@ -28,8 +30,9 @@ export function Spawn({ close, node }: { close(): void; node: string }) {
   };
   useKeys([{ key: "Escape", does: "close the form", always: true, run: close }]);
   const made = wantedOf(typed);
+  const barred = useBarred({ scope: "operate" });
   const send = async () => {
-    if (!("wanted" in made) || sending) return;
+    if (!("wanted" in made) || sending || barred !== undefined) return;
     key.current ||= crypto.randomUUID();
     setSending(true);
     setProblem(undefined);
@@ -47,7 +50,7 @@ export function Spawn({ close, node }: { close(): void; node: string }) {
     <section aria-labelledby="spawn" className="rounded-md border border-line bg-surface p-4">
       <div className="mb-3 flex items-center justify-between">
         <h2 id="spawn">Spawn a worker</h2>
-        <button type="button" className="button" onClick={close}>Close <kbd className="ml-1 text-text-3">Esc</kbd></button>
+        <button type="button" className="button" onClick={close}>Close<KeyHint k="Escape" /></button>
       </div>
       <div className="grid gap-6 lg:grid-cols-2">
         <form className="flex flex-col gap-3" onSubmit={(event) => { event.preventDefault(); void send(); }}>
@@ -109,7 +112,8 @@ export function Spawn({ close, node }: { close(): void; node: string }) {
             </div>
           </details>
           <div className="flex flex-wrap items-center gap-3">
-            <button type="submit" className="button" data-primary disabled={!("wanted" in made) || sending}>{sending ? "placing…" : "Spawn"}</button>
+            <button type="submit" className="button" data-primary disabled={!("wanted" in made) || sending || barred !== undefined} title={barred}>{sending ? "placing…" : "Spawn"}</button>
+            {barred && <span className="text-wait">{barred}</span>}
             {"missing" in made && typed.command !== "" && <span className="text-text-2">still needs {made.missing}</span>}
           </div>
           {"wanted" in made && <CommandLine command={commandOf(made.wanted)} />}

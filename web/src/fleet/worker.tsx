@@ -4,6 +4,7 @@ import { type ReactNode, Suspense, lazy } from "react";
 import { useGet } from "@/api/queries";
 import { count } from "@/look/format";
 import { Link, navigate, path, usePath, useQuery } from "@/router";
+import { KeyHint } from "@/parts/key-hint";
 import { Plain } from "@/parts/plain";
 import { AsOf, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { Age, Id, Took, Unknown } from "@/parts/values";
@@ -49,7 +50,7 @@ export default function WorkerPage({ worker }: { worker: string }) {
         acts={
           known && (
             <>
-              {runs && <button type="button" className="button" data-primary={!open || undefined} aria-pressed={open} onClick={toggle}>{open ? "Close the terminal" : "Terminal"}{!open && <kbd className="ml-1">⏎</kbd>}</button>}
+              {runs && <button type="button" className="button" data-primary={!open || undefined} aria-pressed={open} onClick={toggle}>{open ? "Close the terminal" : "Terminal"}{!open && <KeyHint k="Enter" />}</button>}
               <WorkerActs key={known.id} worker={known} />
             </>
           )

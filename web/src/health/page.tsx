@@ -1,7 +1,7 @@
 // Whether the plane itself is well: verdict, late duties, store and disk, who decides, what is
 // stuck. What works in order is one line each.
 import { useGet } from "@/api/queries";
-import { useLive } from "@/live/stream";
+import { useLive, useLiveState } from "@/live/stream";
 import { AsOf, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
 import { Age, Took } from "@/parts/values";
@@ -22,7 +22,10 @@ export default function HealthPage() {
   const known = health.data;
   useLive(["summary"], nothing);
   const well = known?.status === "ok";
-  useTitle("Health", known ? (well ? "online" : known.status === "draining" ? "draining" : "degraded") : undefined);
+  const { live } = useLiveState();
+  // A plane that does not answer is not known to be well, whatever it said before.
+  const silent = live.state === "offline" || health.error?.offline === true;
+  useTitle("Health", known ? (silent ? "unknown" : well ? "online" : known.status === "draining" ? "draining" : "degraded") : undefined);
   return (
     <>
       <PageHead crumbs={<h1>Health</h1>} />
@@ -32,10 +35,10 @@ export default function HealthPage() {
         <div className="flex flex-col gap-6">
           <div className="flex flex-col gap-1">
             {/* What the request did not get is not known: not "well", and not "down". */}
-            {health.error && <AsOf at={health.dataUpdatedAt} />}
+            {(health.error || silent) && <AsOf at={health.dataUpdatedAt} />}
             <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-base">
-              <StateMark state={well ? "online" : known.status} evidence={`the plane says ${known.status}`} />
-              <span>{well ? "It answers, it commits, every duty is on time." : "Not all is as it should be."}</span>
+              <StateMark state={silent ? "unknown" : well ? "online" : known.status} evidence={silent ? `it said ${known.status} when it answered last` : `the plane says ${known.status}`} />
+              <span>{silent ? "It does not answer now: what stands here is what it said last." : well ? "It answers, it commits, every duty is on time." : "Not all is as it should be."}</span>
               <span className="text-text-2">version {known.version}, up <Took from={known.started_at} />, started <Age at={known.started_at} /></span>
             </p>
             {known.problems.length > 0 && (

@@ -97,13 +97,20 @@ export function HeldUp({ held }: { held: Overview["held"] }) {
 
 const rate = (value: number | null) => (value === null ? null : value >= 10 ? String(Math.round(value)) : String(Math.round(value * 10) / 10));
 
+/** What the end of the line beside it says: the last minute that is over, not the one that has begun. */
+function LastMinute({ values, bucketMs }: { values: readonly (number | null)[]; bucketMs: number }) {
+  const last = values.at(-2) ?? null;
+  return last === null ? <Unknown reason="the plane was not there to count the last minute" /> : <Room ch={8} start><b title="in the last full minute">{rate((last * 60_000) / bucketMs)}/min</b></Room>;
+}
+
 export function Flow({ flow }: { flow: Overview["flow"] }) {
   const hours = Math.round((flow.bucket_ms * flow.started.length) / 3_600_000);
   const line = (name: string, values: readonly (number | null)[], perMinute: number | null) => (
     <span className="flex items-center gap-2">
       <span className="text-text-2">{name}</span>
       <span className="hidden sm:inline-flex"><Sparkline values={values} unit={name} /></span>
-      {perMinute === null ? <Unknown reason="the plane was not there to count" /> : <Room ch={10} start>{`${rate(perMinute)}/min`}</Room>}
+      <LastMinute values={values} bucketMs={flow.bucket_ms} />
+      <span className="text-text-2">{perMinute === null ? <Unknown reason="the plane was not there to count" /> : <Room ch={18} start>{`${rate(perMinute)}/min over ${span(flow.bucket_ms * values.filter((value) => value !== null).length)}`}</Room>}</span>
     </span>
   );
   return (

@@ -212,6 +212,34 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
   );
 }
 
+/** An act without a button: asked as soon as it is there, in a dialog; its receipt is a toast. */
+export function ActNow({ act, done }: { act: Act; done(): void }) {
+  const { state, open, go, keep } = useAct(act);
+  const begun = useRef(false);
+  useEffect(() => {
+    if (!begun.current) open();
+    begun.current = true;
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once
+  }, []);
+  const ended = state.is === "done" || state.is === "undone";
+  useEffect(() => {
+    if (ended) done();
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- when it ends
+  }, [ended]);
+  const name = act.object ? `${act.verb} ${act.object}` : act.verb;
+  const leave = () => {
+    keep();
+    done();
+  };
+  if (ended) return null;
+  return (
+    <Dialog close={leave} label={name}>
+      <h2 className="mb-2 text-lg">{name}</h2>
+      <Confirm act={act} state={state} go={go} keep={leave} />
+    </Dialog>
+  );
+}
+
 /** What was done, in the button's place: all of it, a part, or taken back. */
 export function Receipt({ state, undo }: { state: Extract<ActState, { is: "done" | "undone" }>; undo?(): void }) {
   return (

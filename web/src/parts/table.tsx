@@ -8,6 +8,7 @@ import { count } from "@/look/format";
 import { BASE, Link, navigate } from "@/router";
 import { useKeys } from "@/shell/keys";
 import { KeyHint } from "./key-hint";
+import { offerAct } from "./offers";
 import { AsOf, ErrorPanel, Skeleton } from "./says";
 import { CARD_BELOW, activeIndex, moved, rowHeight, visibleColumns } from "./table-model";
 
@@ -27,6 +28,8 @@ export type Column<Row> = {
   /** Sorted by this column: told to screen readers. */
   sorted?: "ascending" | "descending";
 };
+
+export type RowAct = { verb: string; hint?: string; command?: string; barred?: string; run(): void };
 
 /** What the list's query says; a result of `useGet` fits. */
 export type ListQuery = { isPending: boolean; error: Problem | null; dataUpdatedAt: number; refetch(): unknown };
@@ -67,6 +70,10 @@ export type TableProps<Row> = {
   place?: string;
   /** The active row changed. */
   moved?(row: Row | undefined): void;
+  /** What can be done to the marked row, besides opening and selecting it: offered by `.`. */
+  acts?(row: Row): readonly RowAct[];
+  /** A row's name, for those acts. */
+  nameOf?(row: Row): string;
   /** More keys of the focused list. */
   onKey?(key: string, row: Row): boolean;
 };
@@ -173,6 +180,29 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
         ]
       : [],
   );
+
+  const marked = rows[at];
+  const acting = useRef<(key: string) => void>(undefined);
+  acting.current = (key) => void press(key);
+  const offered = useRef(props);
+  offered.current = props;
+  const markedId = marked === undefined ? undefined : idOf(marked);
+  const chosenNow = markedId !== undefined && (props.selected?.has(markedId) ?? false);
+  useEffect(() => {
+    const { acts, nameOf, select, open: opens, to } = offered.current;
+    if (!global || marked === undefined) return;
+    const name = nameOf?.(marked) ?? idOf(marked);
+    const own: RowAct[] = [
+      ...(opens || to ? [{ verb: "Open", hint: "Enter", run: () => acting.current?.("Enter") }] : []),
+      ...(acts?.(marked) ?? []),
+      ...(select ? [{ verb: chosenNow ? "Select no more" : "Select", hint: "x", run: () => acting.current?.("x") }] : []),
+    ];
+    const ends = own.map((each) => offerAct({ name: `${each.verb} ${name}`, hint: each.hint, command: each.command, barred: each.barred, open: each.run }));
+    return () => {
+      for (const end of ends) end();
+    };
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the row's own changes make it anew
+  }, [global, marked, chosenNow]);
 
   const press500 = useRef<ReturnType<typeof setTimeout>>(undefined);
   const held = useRef(false);

@@ -95,6 +95,7 @@ export function WhyPanel({ id, kind, actOf, openEvent }: WhyProps) {
 
 /** One answer, in its order. `staleSince`: a newer one could not be had since then. */
 export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "actOf" | "openEvent"> & { why: Why; staleSince?: number }) {
+  const said = messageOf(why);
   return (
     <section aria-label={`Why ${plain(why.name || why.id)}`} className="flex flex-col gap-4 p-3">
       <p className="flex flex-wrap items-baseline gap-x-2 text-base">
@@ -102,6 +103,11 @@ export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "
         <strong className="min-w-0 break-words"><Said text={why.verdict} links /></strong>
         {staleSince !== undefined && <AsOf at={staleSince} />}
       </p>
+      {said !== null && (
+        <Part name="What it said">
+          <pre className="max-h-48 overflow-auto rounded-sm bg-sunken p-2 text-xs break-words whitespace-pre-wrap" tabIndex={0}><Plain text={said} lines /></pre>
+        </Part>
+      )}
       <Part name="Evidence">
         <EvidenceTable facts={why.facts} openEvent={openEvent} />
       </Part>
@@ -136,6 +142,12 @@ export function WhyShown({ why, actOf, openEvent, staleSince }: Pick<WhyProps, "
       )}
     </section>
   );
+}
+
+/** The message that an execution ended with, where the sentence above does not have it already. */
+export function messageOf(why: Pick<Why, "verdict" | "execution">): string | null {
+  const message = why.execution?.error_message ?? why.execution?.error;
+  return message && !why.verdict.includes(message) ? message : null;
 }
 
 function Part({ name, children }: { name: string; children: React.ReactNode }) {

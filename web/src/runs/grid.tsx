@@ -1,13 +1,14 @@
 // The rows of a run, as a tree in a table: windowed, moved through by keys, one row selected. The
 // first column is the tree; what stands right of it is the caller's: bars, or columns of words.
 import { type ComponentType, type ReactNode, memo, useCallback, useEffect, useMemo, useRef } from "react";
-import { useKeys } from "@/shell/keys";
+import { type Key, useKeys } from "@/shell/keys";
 import type { Row } from "./folds";
 import { places } from "./folds";
 import { type Forest, type Step, has } from "./forest";
 import { TreeCell } from "./row-cell";
 import { sentence } from "./row-words";
 import { Strip } from "./strip";
+import { setStep } from "./view-state";
 import { useWindow } from "./window";
 
 export type CellsProps<Shared> = { row: Row; step: Step | null; forest: Forest; shared: Shared };
@@ -25,6 +26,9 @@ export type GridModel = {
   follow: boolean;
   stopFollowing(): void;
 };
+
+/** The keys of the panel's tabs. */
+const TABS = [["w", "why"], ["i", "input"], ["o", "output"], ["t", "attempts"], ["m", "logs"]] as const;
 
 /** Room for the strip at the right end of the rows. */
 export const EDGE = 18;
@@ -60,6 +64,11 @@ export function StepGrid<Shared>(props: Props<Shared>) {
     view.show(find(row.key));
     stopFollowing();
   };
+  // Wherever the focus was: the marked row is the one on which the next key acts.
+  const walk = (to: number) => {
+    box.current?.focus({ preventScroll: true });
+    move(to);
+  };
   const fold = (wanted: boolean) => {
     const row = rows[at];
     if (!row) return;
@@ -72,8 +81,13 @@ export function StepGrid<Shared>(props: Props<Shared>) {
     }
   };
   useKeys([
-    { key: "j", does: "next row", run: () => move(at + 1) },
-    { key: "k", does: "previous row", run: () => move(at - 1) },
+    { key: "j", does: "next row", run: () => walk(at + 1) },
+    { key: "k", does: "previous row", run: () => walk(at - 1) },
+    // What a panel shows of the selected step, of the marked one while no panel is open.
+    ...(selected === null ? TABS.map(([key, tab]): Key => ({ key, does: `${tab} of the marked step`, run: () => {
+      const row = rows[at];
+      if (row?.kind === "step") setStep((forest.steps[row.index] as Step).id, tab);
+    } })) : []),
   ]);
   const onKeyDown = (event: React.KeyboardEvent) => {
     if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -80,7 +80,7 @@ export function Summary({ shown, state, counts, phone }: { shown: RunShown; stat
       {shown.usage && <Usage usage={shown.usage} />}
       {spent.length > 0 && (
         <span className="text-text-2 max-sm:hidden" title="sums over all steps, so they may be more than the run took">
-          {spent.map(([word, ms], at) => <span key={word} className="room" style={open ? { minWidth: `${word.length + 10}ch` } : undefined}>{at > 0 && !open && "\u00a0· "}{word} {duration(ms)}</span>)}
+          <span className="text-text-3">all steps together:&nbsp;</span>{spent.map(([word, ms], at) => <span key={word} className="room" style={open ? { minWidth: `${word.length + 10}ch` } : undefined}>{at > 0 && !open && "\u00a0· "}{word} {duration(ms)}</span>)}
           {sums?.partial && " (the last steps are left out)"}
         </span>
       )}

@@ -87,10 +87,10 @@ export function neighbour(forest: Forest, roots: readonly number[], index: numbe
   return siblings[at] ?? null;
 }
 
-/** The folds one level less or more: from what is open now. */
+/** The folds one level less or more: from what is open now. Beyond the deepest level there is no more. */
 export function levelled(fold: State["fold"], rows: readonly Row[], by: 1 | -1): State["fold"] {
   const deepest = rows.reduce((max, row) => Math.max(max, row.depth), 0);
-  const level = typeof fold.base === "number" ? fold.base : deepest;
+  const level = typeof fold.base === "number" ? Math.min(fold.base, deepest) : deepest;
   return { ...AUTO, mode: fold.mode, base: Math.max(0, level + by) };
 }
 

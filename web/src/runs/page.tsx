@@ -1,9 +1,10 @@
 // The list of runs, or of executions (`v`): what is open and why, what failed last, the run that was
 // just started. The plane filters, sorts and counts; rows stay where they are.
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
 import { get } from "@/api/client";
 import type { PlaneEvent } from "@/live/stream";
 import { count } from "@/look/format";
+import { plain } from "@/look/plain";
 import { FilterBar, Toggle } from "@/parts/filters";
 import { TimeRange, useRange } from "@/parts/range";
 import { EmptyState } from "@/parts/says";
@@ -13,10 +14,10 @@ import { Link, navigate, useQuery, useSearch } from "@/router";
 import { PageHead, useTitle } from "@/shell/crumbs";
 import { useKeys } from "@/shell/keys";
 import { askOf } from "./list/address";
-import { Bulk } from "./list/bulk";
+import { Bulk, CancelOne } from "./list/bulk";
 import { columnsOf, secondLine } from "./list/columns";
 import { filtersOf } from "./list/filters";
-import { type Line, OPEN, lineOfExecution, lineOfRun, sumOf } from "./list/line";
+import { type Line, OPEN, isOpen, lineOfExecution, lineOfRun, sumOf } from "./list/line";
 import { useLiveList } from "./list/use-live-list";
 
 const LIMIT = 100;
@@ -41,19 +42,27 @@ export default function RunsPage() {
       return { rows, next: answer.next_cursor ?? undefined, total: answer.total, counts: answer.counts as Record<string, number> | undefined };
     },
   });
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const select = useCallback((id: string) => setSelected((now) => {
-    const next = new Set(now);
-    if (!next.delete(id)) next.add(id);
+  // With the line as it was then: what was selected stays so when `n` begins the list without it.
+  const [picked, setPicked] = useState<ReadonlyMap<string, Line>>(new Map());
+  const { rows } = list;
+  const lines = useMemo(() => new Map(rows.map((line) => [line.id, line])), [rows]);
+  const known = useRef(lines);
+  known.current = lines;
+  const select = useCallback((id: string) => setPicked((now) => {
+    const next = new Map(now);
+    const line = known.current.get(id);
+    if (!next.delete(id) && line) next.set(id, line);
     return next;
   }), []);
+  const selected = useMemo(() => new Set(picked.keys()), [picked]);
   const columns = useMemo(() => columnsOf(what), [what]);
+  const [cancelling, setCancelling] = useState<Line>();
   const { counts, total } = list.list;
   const filters = filtersOf(what, counts, address);
   const filtered = filters.some((filter) => address.get(filter.key));
   useTitle(what === "runs" ? "Runs" : "Executions");
-  useKeys([{ key: "Escape", does: "select nothing", run: () => setSelected(new Set()) }]);
-  const chosen = list.rows.filter((line) => selected.has(line.id));
+  useKeys([{ key: "Escape", does: "select nothing", run: () => setPicked(new Map()) }]);
+  const chosen = [...picked].map(([id, line]) => lines.get(id) ?? line);
 
   return (
     <>
@@ -65,23 +74,33 @@ export default function RunsPage() {
       <VirtualTable
         label={what} fill rows={list.rows} columns={columns} idOf={(line) => line.id} to={(line) => line.to} second={secondLine}
         dimmed={(line) => list.list.dimmed.has(line.id)} selected={selected} select={select} more={list.more} total={total} query={list.query} place={key}
-        fresh={{ count: list.list.fresh.size + list.list.dimmed.size, show: () => list.begin(), text: freshText(list.list.fresh.size, list.list.dimmed.size) }}
+        fresh={{ count: list.list.fresh.size + list.list.dimmed.size, show: () => list.begin(), text: freshText(list.list.fresh.size, list.list.dimmed.size, list.list.freshMore) }}
+        nameOf={(line) => plain(line.name)}
+        acts={(line) => [
+          { verb: "Why", hint: "w", command: `muster why ${line.id}`, run: () => why(line) },
+          { verb: "Copy the id of", hint: "c", run: () => void navigator.clipboard?.writeText(line.id) },
+          { verb: "Cancel", command: `muster cancel ${line.id}${what === "runs" ? " --tree" : ""}`, barred: isOpen(line.state) ? undefined : `it is ${line.state}`, run: () => setCancelling(line) },
+        ]}
         onKey={(pressed, line) => {
-          if (pressed === "w") navigate(`${line.to}${line.to.includes("?") ? "&" : "?"}tab=why`);
+          if (pressed === "w") why(line);
           else if (pressed === "c") void navigator.clipboard?.writeText(line.id);
           else return false;
           return true;
         }}
         empty={<Nothing what={what} filtered={filtered} range={range.text} />}
       />
-      {chosen.length > 0 && <Bulk what={what} lines={chosen} clear={() => setSelected(new Set())} />}
+      {cancelling && <CancelOne key={cancelling.id} what={what} line={lines.get(cancelling.id) ?? cancelling} done={() => setCancelling(undefined)} />}
+      {chosen.length > 0 && <Bulk what={what} lines={chosen} unseen={chosen.filter((line) => !lines.has(line.id)).length} clear={() => setPicked(new Map())} />}
     </>
   );
 }
 
-function freshText(fresh: number, gone: number): string {
-  if (fresh > 0 && gone > 0) return `${count(fresh)} new, ${count(gone)} gone`;
-  return fresh > 0 ? `${count(fresh)} new` : `${count(gone)} no longer match`;
+const why = (line: Line) => navigate(`${line.to}${line.to.includes("?") ? "&" : "?"}tab=why`);
+
+function freshText(fresh: number, gone: number, more: boolean): string {
+  const arrived = `${more ? "≥ " : ""}${count(fresh)} new`;
+  if (fresh > 0 && gone > 0) return `${arrived}, ${count(gone)} gone`;
+  return fresh > 0 ? arrived : `${count(gone)} no longer match`;
 }
 
 /** `open 7 · failed 2 · all 1,204`: each is the list that it counts. */

@@ -8,7 +8,7 @@ import { shortId } from "@/look/format";
 import { AskKey } from "@/login/ask";
 import { signOut, useSession } from "@/login/session";
 import { useQuery } from "@/router";
-import { ActButton } from "@/parts/act";
+import { ActButton, useBarred } from "@/parts/act";
 import { Plain } from "@/parts/plain";
 import { CommandLine, ErrorPanel, Skeleton } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
@@ -31,11 +31,12 @@ export default function Keys() {
   const keys = useGet("/api/v1/keys", { query: { all: all !== "" } });
   const [making, setMaking] = useState(false);
   const [made, setMade] = useState<{ text: string; what: string }>();
+  const barred = useBarred({ scope: "admin" });
   if (keys.error?.needsKey) return <AskKey what="Seeing and changing keys" scope="admin" signedIn={() => void keys.refetch()} />;
   if (keys.error && !keys.data) return <ErrorPanel error={keys.error} what="keys" retry={() => void keys.refetch()} />;
   if (!keys.data) return <Skeleton what="keys" />;
   const list = keys.data.keys;
-  const people = list.filter((key) => key.state === "active" && !key.scopes.some((scope) => /^(node|worker):/.test(scope)));
+  const alone = all === "" && list.length === 1;
   return (
     <div className="flex flex-col gap-4">
       <SignedIn />
@@ -44,20 +45,23 @@ export default function Keys() {
         ? <NewKey made={(text, name) => { setMaking(false); setMade({ text, what: `The key ${name}` }); refresh(); }} close={() => setMaking(false)} />
         : (
           <div className="flex flex-wrap items-center gap-3">
-            <button type="button" className="button" data-primary onClick={() => setMaking(true)}>New key</button>
+            <button type="button" className="button" data-primary disabled={barred !== undefined} title={barred} onClick={() => setMaking(true)}>New key</button>
+            {barred && <span className="text-wait">{barred}</span>}
             <label className="flex min-h-6 items-center gap-2 text-text-2"><input type="checkbox" checked={all !== ""} onChange={(event) => setAll(event.target.checked ? "1" : null)} /> those of workers too</label>
           </div>
         ))}
-      {people.length === 1 && (
+      {alone && (
         <p className="flex flex-wrap items-center gap-2 text-text-2">There is only the owner’s key. One that only reads: <CommandLine command="muster keys create --scope read" /></p>
       )}
+      <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Keys">
       <table className="w-full border-collapse">
         <caption className="visually-hidden">Keys</caption>
-        <thead className="hidden text-left text-xs text-text-3 lg:table-header-group">
+        <thead className="hidden text-left text-xs text-text-3 sm:table-header-group">
           <tr><th className="py-1 pr-3">KEY</th><th className="pr-3">SCOPES</th><th className="pr-3">USED</th><th className="pr-3">BY</th><th className="pr-3">MADE</th><th><span className="visually-hidden">acts</span></th></tr>
         </thead>
         <tbody>{list.map((key) => <Row key={key.id} shown={key} made={setMade} />)}</tbody>
       </table>
+      </div>
     </div>
   );
 }
@@ -68,18 +72,18 @@ function Row({ shown: key, made }: { shown: KeyShown; made(secret: { text: strin
   const brief = (text: string) => text.replace(/[a-z]+_[0-9A-HJKMNP-TV-Z]{26}/g, shortId);
   const barred = !active ? `it is ${key.state}` : key.is_configured ? "it is in the configuration, and can be changed only there" : undefined;
   return (
-    <tr className={`flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-border py-2 lg:table-row ${active ? "" : "text-text-3"}`}>
-      <th scope="row" className="lg:h-9 lg:pr-3">
+    <tr className={`flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-border py-2 sm:table-row ${active ? "" : "text-text-3"}`}>
+      <th scope="row" className="sm:h-9 sm:pr-3">
         <code>{key.prefix}</code> <span className="font-normal text-text-2" title={key.name}><Plain text={brief(key.name)} /></span>
         {key.is_own && <span className="font-normal text-text-2"> · this one</span>}
         {!active && <> <StateMark state={key.state} /></>}
       </th>
-      <td className="lg:pr-3" title={key.scopes.join(" ")}>{brief(key.scopes.join(" "))}</td>
-      <td className="whitespace-nowrap lg:pr-3"><Age at={key.last_used_at} reason="never used" />{!key.last_used_at && <span className="text-text-3"> never</span>}</td>
-      <td className="lg:pr-3">{key.last_used_by ? <Plain text={key.last_used_by} /> : key.principal}{key.sessions > 0 && <span className="text-text-2"> · {key.sessions} signed in</span>}{key.open_links > 0 && <span className="text-text-2"> · {key.open_links} open</span>}</td>
-      <td className="whitespace-nowrap lg:pr-3"><Age at={key.created_at} />{key.expires_at && <span className="text-text-2">, ends <Age at={key.expires_at} /></span>}</td>
-      <td className="lg:text-right">
-        <span className="inline-flex flex-wrap gap-2">
+      <td className="sm:pr-3" title={key.scopes.join(" ")}>{brief(key.scopes.join(" "))}</td>
+      <td className="whitespace-nowrap sm:pr-3"><Age at={key.last_used_at} reason="never used" />{key.last_used_at ? <span className="sm:hidden"> used</span> : <span className="text-text-3"> never<span className="sm:hidden"> used</span></span>}</td>
+      <td className="sm:pr-3">{key.last_used_by ? <Plain text={key.last_used_by} /> : key.principal}{key.sessions > 0 && <span className="text-text-2"> · {key.sessions} signed in</span>}{key.open_links > 0 && <span className="text-text-2"> · {key.open_links} open</span>}</td>
+      <td className="whitespace-nowrap sm:pr-3"><span className="sm:hidden">made </span><Age at={key.created_at} />{key.expires_at && <span className="text-text-2">, ends <Age at={key.expires_at} /></span>}</td>
+      <td className="sm:text-right">
+        <span className="inline-flex gap-2 max-sm:flex-wrap">
           <ActButton compact act={{
             verb: "Rotate", kind: "ask", scope: "admin", object: key.prefix, disabled: barred, command: `muster keys rotate ${key.id}`,
             consequence: () => would("/api/v1/keys/{id}/rotate", key.id),
@@ -109,12 +113,14 @@ function Row({ shown: key, made }: { shown: KeyShown; made(secret: { text: strin
 /** Who this browser is, and the way out. */
 function SignedIn() {
   const session = useSession();
+  const offline = useBarred({});
   if (!session) return <p className="text-text-2">Who you are to the plane: <Unknown reason="it did not say" /></p>;
   if (!session.signed_in) return null;
   return (
     <p className="flex flex-wrap items-center gap-3">
       <span>You are <b>{session.principal}</b>, with {session.scopes.join(", ")}.</span>
-      <button type="button" className="button button-compact" onClick={() => void signOut()}>Sign out</button>
+      <button type="button" className="button button-compact" disabled={offline !== undefined} title={offline} onClick={() => void signOut()}>Sign out</button>
+      {offline && <span className="text-wait">{offline}</span>}
     </p>
   );
 }

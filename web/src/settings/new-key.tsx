@@ -2,6 +2,7 @@
 import { useId, useState } from "react";
 import { act } from "@/api/client";
 import { Problem } from "@/api/problem";
+import { useBarred } from "@/parts/act";
 import { ErrorPanel } from "@/parts/says";
 import { SCOPES, newKeyOf } from "./scopes";
 
@@ -13,8 +14,9 @@ export function NewKey({ made, close }: { made(text: string, name: string): void
   const [days, setDays] = useState("");
   const [state, setState] = useState<{ sending?: boolean; problem?: Problem }>({});
   const wanted = newKeyOf({ name, scopes, agent, days });
+  const barred = useBarred({ scope: "admin" });
   const submit = async () => {
-    if (!("body" in wanted) || state.sending) return;
+    if (!("body" in wanted) || state.sending || barred !== undefined) return;
     setState({ sending: true });
     try {
       const answer = await act("post", "/api/v1/keys", { body: wanted.body });
@@ -54,8 +56,9 @@ export function NewKey({ made, close }: { made(text: string, name: string): void
       {state.problem && <ErrorPanel error={state.problem} what="the key" />}
       <div className="flex flex-wrap items-center gap-3">
         <button type="button" className="button" onClick={close}>Keep as it is</button>
-        <button type="submit" className="button" data-primary disabled={!("body" in wanted) || state.sending}>{state.sending ? "making…" : "Make the key"}</button>
-        {"missing" in wanted && name !== "" && <span className="text-text-2">still needs {wanted.missing}</span>}
+        <button type="submit" className="button" data-primary disabled={!("body" in wanted) || state.sending || barred !== undefined} title={barred}>{state.sending ? "making…" : "Make the key"}</button>
+        {barred && <span className="text-wait">{barred}</span>}
+        {!barred && "missing" in wanted && name !== "" && <span className="text-text-2">still needs {wanted.missing}</span>}
       </div>
     </form>
   );

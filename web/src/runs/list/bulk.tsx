@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Problem } from "@/api/problem";
 import { addressOf, send } from "@/api/client";
 import { count } from "@/look/format";
-import { ActButton, type Act, Partly } from "@/parts/act";
+import { ActButton, ActNow, type Act, Partly } from "@/parts/act";
 import { KeyHint } from "@/parts/key-hint";
 import { Plain } from "@/parts/plain";
 import { StateMark } from "@/parts/state-mark";
@@ -17,20 +17,25 @@ import { type Line, isOpen } from "./line";
 const MOST = 200;
 const AT_ONCE = 4;
 
-export function Bulk({ what, lines, clear }: { what: "runs" | "executions"; lines: readonly Line[]; clear(): void }) {
+export function Bulk({ what, lines, unseen = 0, clear }: { what: "runs" | "executions"; lines: readonly Line[]; /** How many are not in the list as it is now. */ unseen?: number; clear(): void }) {
   const [copied, copy] = useCopy();
   const pair = [...new Set(lines.map((line) => line.run))];
   const compare = () => pair.length === 2 && navigate(`/compare?a=${encodeURIComponent(pair[0] ?? "")}&b=${encodeURIComponent(pair[1] ?? "")}`);
   useKeys([{ key: "=", does: "compare the two selected runs", run: compare }]);
   return (
     <div role="region" aria-label="Selected" className="flex flex-wrap items-center gap-2 border-t border-border pt-2">
-      <span>{count(lines.length)} selected</span>
+      <span>{count(lines.length)} selected{unseen > 0 && <span className="text-text-2">, {count(unseen)} further down or gone</span>}</span>
       <ActButton act={cancelAll(what, lines)} />
       <button type="button" className="button" aria-disabled={pair.length !== 2 || undefined} title={pair.length === 2 ? undefined : "select two runs to compare"} onClick={compare}>Compare<KeyHint k="=" /></button>
       <button type="button" className="button" onClick={() => copy(lines.map((line) => line.id).join("\n"))}>{copied ? "copied" : "Copy ids"}</button>
       <button type="button" className="px-2 text-accent hover:underline" onClick={clear}>Select nothing</button>
     </div>
   );
+}
+
+/** The same for the marked line, from the list of acts: its consequence opens at once. */
+export function CancelOne({ what, line, done }: { what: "runs" | "executions"; line: Line; done(): void }) {
+  return <ActNow act={{ ...cancelAll(what, [line]), kind: "ask", dialog: true, object: line.name }} done={done} />;
 }
 
 function cancelAll(what: "runs" | "executions", lines: readonly Line[]): Act {

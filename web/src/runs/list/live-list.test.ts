@@ -43,6 +43,13 @@ describe("a live list", () => {
     expect(shown(after)[2]?.state).toBe("failed");
     expect(after.fresh.size).toBe(0);
   });
+  it("says that a first page of nothing but new rows is not all of them", () => {
+    const list = begun({ rows: rows("cba"), next: "n1" }, idOf);
+    expect(refreshed(list, undefined, { rows: rows("edc"), next: "n2" }, idOf).freshMore).toBe(false);
+    const flooded = refreshed(list, undefined, { rows: rows("zyx"), next: "n2" }, idOf);
+    expect(flooded.freshMore).toBe(true);
+    expect(refreshed(flooded, undefined, { rows: rows("zyx") }, idOf).freshMore).toBe(false);
+  });
   it("knows which pages an event concerns", () => {
     const list = extended(begun({ rows: rows("cb"), next: "n1" }, idOf), "n1", { rows: rows("a"), next: "n2" }, idOf);
     expect(concerned(list, new Set(["a"]), 3)).toEqual([undefined, "n1"]);

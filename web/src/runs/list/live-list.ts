@@ -12,18 +12,20 @@ export type LiveList<Row> = {
   dimmed: ReadonlySet<string>;
   /** Would be in the first page, and is not shown yet. */
   fresh: ReadonlySet<string>;
+  /** The whole first page is new, and more follows: there are at least so many. */
+  freshMore: boolean;
   total: number | null;
   counts: Record<string, number> | null;
 };
 
-export const EMPTY: LiveList<never> = { pages: [], rows: new Map<string, never>(), dimmed: new Set(), fresh: new Set(), total: null, counts: null };
+export const EMPTY: LiveList<never> = { pages: [], rows: new Map<string, never>(), dimmed: new Set(), fresh: new Set(), freshMore: false, total: null, counts: null };
 
 /** The first page, taken anew: the list begins from it. */
 export function begun<Row>(page: Page<Row>, idOf: (row: Row) => string): LiveList<Row> {
   return {
     pages: [{ cursor: undefined, ids: page.rows.map(idOf), next: page.next }],
     rows: new Map(page.rows.map((row) => [idOf(row), row])),
-    dimmed: new Set(), fresh: new Set(), total: page.total ?? null, counts: page.counts ?? null,
+    dimmed: new Set(), fresh: new Set(), freshMore: false, total: page.total ?? null, counts: page.counts ?? null,
   };
 }
 
@@ -59,7 +61,8 @@ export function refreshed<Row>(list: LiveList<Row>, cursor: string | undefined, 
     const until = page.next === undefined ? own.ids.length : last === undefined ? 0 : own.ids.indexOf(last);
     for (const id of own.ids.slice(0, until)) if (!there.has(id)) dimmed.add(id);
   } else for (const id of own.ids) if (!there.has(id)) dimmed.add(id);
-  return { ...list, rows, dimmed, fresh, total: page.total ?? list.total, counts: page.counts ?? list.counts };
+  const freshMore = at === 0 ? page.next !== undefined && page.rows.length > 0 && fresh.size === page.rows.length : list.freshMore;
+  return { ...list, rows, dimmed, fresh, freshMore, total: page.total ?? list.total, counts: page.counts ?? list.counts };
 }
 
 /** The rows in the order in which they are shown. */
