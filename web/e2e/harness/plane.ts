@@ -19,13 +19,14 @@ export class Plane {
     readonly port: number,
     private readonly settings: Record<string, string>,
     readonly host: string,
+    private readonly config: string | undefined,
   ) {}
 
   static async start(
-    options: { settings?: Record<string, string>; data?: string; host?: string } = {},
+    options: { settings?: Record<string, string>; data?: string; host?: string; /** A file in place of a `muster.toml`. */ config?: string } = {},
   ): Promise<Plane> {
     const data = options.data ?? (await mkdtemp(join(tmpdir(), "muster-e2e-")));
-    const plane = new Plane(data, await freePort(), options.settings ?? {}, options.host ?? "127.0.0.1");
+    const plane = new Plane(data, await freePort(), options.settings ?? {}, options.host ?? "127.0.0.1", options.config);
     await plane.again();
     return plane;
   }
@@ -46,6 +47,7 @@ export class Plane {
       env[`MUSTER_${name.toUpperCase().replaceAll(".", "__")}`] = value;
     }
     const command = [binary(), "server", "--listen", `${this.host}:${this.port}`, "--data", this.data];
+    if (this.config) command.push("--config", this.config);
     this.past.push(new Child("plane", command, { env }));
     await until("the plane is ready", async () => {
       if (!this.child.alive) throw new Error(`the plane ended at its start\n${this.child.output}`);
@@ -73,6 +75,12 @@ export class Plane {
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${path}: HTTP ${answer.status} ${text.slice(0, 500)}`);
     return (text ? JSON.parse(text) : undefined) as T;
+  }
+
+  /** A number of its metrics; the first of this name. */
+  async metric(name: string): Promise<number> {
+    const text = await (await fetch(`${this.url}/metrics`)).text();
+    return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN);
   }
 
   /** Runs the command line against this plane; answers with what it printed. */

@@ -190,9 +190,9 @@ class World:
     def make_wide(self, width="2000"):
         return self.ended(self.submit("bulk.wide", {"width": int(width) - 1, "lanes": 32}), 900)
 
-    def make_growing(self, width="2000"):
+    def make_growing(self, width="2000", lanes="2"):
         """As `wide`, not waited for."""
-        return self.submit("bulk.wide", {"width": int(width) - 1, "lanes": 2})
+        return self.submit("bulk.wide", {"width": int(width) - 1, "lanes": int(lanes)})
 
     def make_deep(self, depth="4", width="4"):
         return self.ended(self.submit("bulk.deep", {"depth": int(depth), "width": int(width)}), 300)

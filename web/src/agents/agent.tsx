@@ -54,8 +54,8 @@ export default function Page({ agent: id }: { agent: string }) {
       {read && error && <AsOf at={dataUpdatedAt} />}
     </>
   );
-  if (!read) {
-    const missing = error && Problem.of(error).notFound;
+  const missing = error !== null && error !== undefined && Problem.of(error).notFound;
+  if (!read || missing) {
     return (
       <>
         <PageHead crumbs={crumbs} />

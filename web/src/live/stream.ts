@@ -19,7 +19,7 @@ export type LiveState =
 export type LiveFrame = Exclude<Frame, { type: "tick" }>;
 type Listener = (frame: LiveFrame) => void;
 /** The plane as the last tick told it. */
-export type PlaneTold = { version?: string; started?: string };
+export type PlaneTold = { version?: string; started?: string; /** The version that this page met first: its own. */ first?: string };
 
 /** How long "Resynced" stays. */
 const RESYNCED_MS = 5_000;
@@ -71,7 +71,7 @@ function deliver(frame: LiveFrame): void {
 function hear(frame: Frame): void {
   if (frame.type === "tick") {
     heardFrame(frame.at, frame.local);
-    if (frame.version !== told.version || frame.started !== told.started) told = { version: frame.version, started: frame.started };
+    if (frame.version !== told.version || frame.started !== told.started) told = { version: frame.version, started: frame.started, first: told.first ?? frame.version };
     return;
   }
   if (frame.type === "resync") {

@@ -111,7 +111,7 @@ export function Flow({ flow }: { flow: Overview["flow"] }) {
       <span className="text-text-2">{name}</span>
       <span className="hidden sm:inline-flex"><Sparkline values={values} unit={name} /></span>
       <LastMinute values={values} bucketMs={flow.bucket_ms} />
-      <span className="text-text-2">{perMinute === null ? <Unknown reason="the plane was not there to count" /> : <Room ch={16} start>{rate(perMinute)}/min over {span(flow.bucket_ms * values.filter((value) => value !== null).length)}</Room>}</span>
+      <span className="text-text-2">{perMinute === null ? <Unknown reason="the plane was not there to count" /> : <Room ch={18} start>{`${rate(perMinute)}/min over ${span(flow.bucket_ms * values.filter((value) => value !== null).length)}`}</Room>}</span>
     </span>
   );
   return (

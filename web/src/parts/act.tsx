@@ -9,6 +9,7 @@ import { Link } from "@/router";
 import { useKeys } from "@/shell/keys";
 import { Group, Needs, toLogin } from "./act-group";
 import { type ActState, Partly, confirms, next } from "./act-state";
+import { useKeptFocus } from "./kept-focus";
 import { KeyHint } from "./key-hint";
 import { Dialog, Popover } from "./layer";
 import { offerAct } from "./offers";
@@ -165,8 +166,10 @@ export function ActButton({ act, compact }: { act: Act; compact?: boolean }) {
   const asking = act.kind !== "undo" && (state.is === "checking" || state.is === "confirm" || (state.is === "sending" && state.says !== undefined) || state.is === "failed");
   const busy = state.is === "sending" || state.is === "undoing";
   const settled = state.is === "done" || state.is === "undone";
+  const box = useRef<HTMLSpanElement>(null);
+  const kept = useKeptFocus(box);
   return (
-    <span className="act relative inline-flex items-center" style={{ minWidth: width }}>
+    <span ref={box} className="act relative inline-flex items-center" style={{ minWidth: width }} {...kept}>
       {settled ? (
         <Receipt state={state} undo={undoable ? undo : undefined} />
       ) : (
@@ -240,7 +243,7 @@ export function ActNow({ act, done }: { act: Act; done(): void }) {
 /** What was done, in the button's place: all of it, a part, or taken back. */
 export function Receipt({ state, undo }: { state: Extract<ActState, { is: "done" | "undone" }>; undo?(): void }) {
   return (
-    <span role="status" className={`inline-flex min-h-7 items-center gap-2 ${state.is === "done" && state.partial ? "text-wait" : "text-text-2"}`}>
+    <span role="status" tabIndex={-1} data-kept className={`inline-flex min-h-7 items-center gap-2 ${state.is === "done" && state.partial ? "text-wait" : "text-text-2"}`}>
       {state.says ?? "done"}
       {state.is === "done" && undo && <button type="button" className="text-accent hover:underline" onClick={undo}>Undo</button>}
     </span>

@@ -224,7 +224,7 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
           {ending}
           {props.fresh && props.fresh.count > 0 && (
             <button type="button" className="button new-bar" onClick={props.fresh.show}>
-              ▲ {props.fresh.text ?? `${count(props.fresh.count)} new`}<KeyHint k="n" />
+              {`▲ ${props.fresh.text ?? `${count(props.fresh.count)} new`}`}<KeyHint k="n" />
             </button>
           )}
         </div>

@@ -202,7 +202,7 @@ export function EvidenceTable({ facts, openEvent }: { facts: readonly WhyFact[];
               {fact.at === null ? <Unknown reason={fact.unknown ?? "it holds now"} /> : <Age at={fact.at} plain />}
             </td>
             <td className="w-px max-w-32 truncate py-0.5 pr-3 text-text-2" title={plain(fact.by)}><Plain text={fact.by} /></td>
-            <td className="py-0.5 break-words">
+            <td className="py-0.5 wrap-anywhere">
               {fact.inferred && <span className="text-wait" title="inferred, not seen">≈ </span>}
               <Said text={fact.text} links />
               {fact.value !== undefined && <code className="ml-1 break-all text-text-2"><Plain text={fact.value} /></code>}

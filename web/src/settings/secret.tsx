@@ -1,6 +1,7 @@
 // A secret that is shown once: it must be copied, or said to be kept, before it goes. It is held
 // in this component alone, and gone with it.
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useKeptFocus } from "@/parts/kept-focus";
 import { Dialog } from "@/parts/layer";
 import { useCopy } from "@/parts/values";
 import { holdPage } from "@/router";
@@ -21,6 +22,7 @@ export function Secret({ text, what, command, more, done }: Props) {
   const [seen, setSeen] = useState(false);
   const [leaving, setLeaving] = useState<() => void>();
   const box = useRef<HTMLElement>(null);
+  const held = useKeptFocus(box);
   useEffect(() => box.current?.focus(), []);
   useEffect(() => {
     if (kept) return;
@@ -34,7 +36,7 @@ export function Secret({ text, what, command, more, done }: Props) {
     };
   }, [kept]);
   return (
-    <section ref={box} tabIndex={-1} aria-label={what} className="flex flex-col gap-3 rounded-md border-2 border-accent bg-surface p-4">
+    <section ref={box} {...held} tabIndex={-1} aria-label={what} className="flex flex-col gap-3 rounded-md border-2 border-accent bg-surface p-4">
       <p><b>{what}.</b> It is shown this once, and cannot be asked for again.</p>
       <div className="flex flex-wrap items-center gap-2">
         <code className="min-w-0 flex-1 rounded-sm border border-border bg-sunken px-2 py-1 break-all select-all" aria-label={seen ? undefined : "hidden"}>

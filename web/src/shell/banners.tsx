@@ -1,6 +1,5 @@
 // What stands above every page, most serious first: hold, doubting ourselves, disk, offline, and a
 // plane that has become another version than this page.
-import { useRef } from "react";
 import type { Need, Overview } from "@/api/shapes";
 import { reconnectNow, useLiveState } from "@/live/stream";
 import { Banner, type BannerTone } from "@/parts/banner";
@@ -19,9 +18,7 @@ const SAID_BY: Record<string, readonly string[]> = { hold: ["/"], doubt: ["/", "
 export function Banners({ overview }: { overview: Overview | undefined }) {
   const at = usePath();
   const { live, told } = useLiveState();
-  const first = useRef<string>(undefined);
-  first.current ??= told.version;
-  const other = told.version !== undefined && first.current !== undefined && told.version !== first.current;
+  const other = told.version !== undefined && told.first !== undefined && told.version !== told.first;
   return (
     <>
       {bannersOf(overview).filter((need) => !SAID_BY[need.kind]?.includes(at)).map((need) => <NeedBanner key={need.kind + need.id} need={need} />)}
@@ -32,7 +29,7 @@ export function Banners({ overview }: { overview: Overview | undefined }) {
       )}
       {other && (
         <Banner tone="neutral" shape="arrow" act={<button type="button" className="button button-compact" onClick={() => location.reload()}>Reload</button>}>
-          The plane is now version {told.version}; this page is from {first.current}. Reload to use the new one.
+          The plane is now version {told.version}; this page is from {told.first}. Reload to use the new one.
         </Banner>
       )}
     </>
