@@ -39,12 +39,16 @@ pub(super) struct Stored {
     approvals: Vec<ApprovalRow>,
     deliveries: DeliveryCounts,
     set_aside: Vec<QuarantineItem>,
-    /// Calls that failed in the last hour, of agents that are down.
+    /// Calls that failed of agents since they are down.
     failed_on: HashMap<AgentId, u64>,
 }
 
 impl Stored {
-    pub(super) fn read(stores: &Stores, ask: &Glance, down: &[AgentId]) -> StoreResult<Self> {
+    pub(super) fn read(
+        stores: &Stores,
+        ask: &Glance,
+        down: &[(AgentId, Timestamp)],
+    ) -> StoreResult<Self> {
         let store = &stores.decisions;
         let pending = ApprovalFilter {
             pending: Some(true),
@@ -102,27 +106,26 @@ fn need(kind: NeedKind, id: &str, state: &str, text: String, path: String) -> Ne
     }
 }
 
-/// The agents that are down, up to a bound.
-pub(super) fn down(judged: &[Judged]) -> Vec<AgentId> {
-    let is_down = |verdict: &Option<Verdict>| {
-        let state = verdict.as_ref().map(|verdict| verdict.state);
-        state.is_none_or(|state| state == InstanceState::Down)
-    };
-    let down = judged.iter().filter(|(_, verdict)| is_down(verdict));
-    down.map(|(agent, _)| agent.id.clone())
-        .take(DOWN_MAX)
-        .collect()
+/// The agents that are down, up to a bound, and since when.
+pub(super) fn down(judged: &[Judged]) -> Vec<(AgentId, Timestamp)> {
+    let down = judged.iter().filter_map(|(agent, verdict)| {
+        let verdict = verdict.as_ref()?;
+        let down = verdict.state == InstanceState::Down;
+        down.then(|| (agent.id.clone(), verdict.at))
+    });
+    down.take(DOWN_MAX).collect()
 }
 
-/// How many calls failed since `ask.from` of each of these agents.
+/// How many calls failed of each of these agents since it went down, in the last hour at most.
 fn failed_on(
     stores: &Stores,
     ask: &Glance,
-    agents: &[AgentId],
+    down: &[(AgentId, Timestamp)],
 ) -> StoreResult<HashMap<AgentId, u64>> {
     let mut failed = HashMap::new();
-    for agent in agents {
-        let counts = stores.decisions.ended_by_agent(ask.from, Some(agent))?;
+    for (agent, since) in down {
+        let from = ask.from.max(*since);
+        let counts = stores.decisions.ended_by_agent(from, Some(agent))?;
         failed.extend(counts.into_iter().map(|count| (count.agent, count.failed)));
     }
     Ok(failed)
@@ -318,7 +321,7 @@ fn down_agents(app: &App, now: Timestamp, states: &[AgentState], seen: &Stored, 
 struct Missed {
     /// Calls refused in the last hour.
     refused: u64,
-    /// Calls that failed in it.
+    /// Calls that failed in it, since it is down.
     failed: u64,
     /// Calls that it has, as far as is known.
     running: u64,
