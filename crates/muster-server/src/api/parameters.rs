@@ -110,18 +110,23 @@ pub(super) async fn checked(
             pairs.into_iter().map(|(name, _)| name),
         )
     {
-        let name: String = name.chars().take(80).collect();
-        let known = match takes {
-            [] => "no parameter".to_owned(),
-            names => format!("`{}`", names.join("`, `")),
+        // It may be a secret in the wrong place: only what looks like a name is repeated.
+        let named =
+            name.len() <= 32 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let what = if named {
+            format!("there is no parameter {name}")
+        } else {
+            "one of its parameters is unknown".to_owned()
         };
-        return Problem::validation(format!(
-            "{} {} knows no parameter `{name}`, so nothing was done; it takes {known}",
-            request.method(),
-            request.uri().path(),
-        ))
-        .details(json!({ "parameter": name, "takes": takes }))
-        .into_response();
+        let read = matches!(*request.method(), Method::GET | Method::HEAD);
+        let done = if read { "" } else { ", so nothing was done" };
+        let known = match takes {
+            [] => "it takes none".to_owned(),
+            names => format!("known are {}", names.join(", ")),
+        };
+        return Problem::validation(format!("{what}{done}; {known}"))
+            .details(json!({ "parameter": named.then_some(name), "takes": takes }))
+            .into_response();
     }
     next.run(request).await
 }

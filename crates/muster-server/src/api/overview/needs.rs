@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use muster_engine::effect::AgentState;
 use muster_engine::fleet::effect::FleetSummary;
-use muster_engine::liveness::{InstanceState, Verdict};
+use muster_engine::liveness::InstanceState;
 use muster_engine::row::{ApprovalRow, HeldBy};
 use muster_store::outbox::DeliveryCounts;
 use muster_store::{
