@@ -26,15 +26,14 @@ async fn a_trial_that_a_route_does_not_know_changes_nothing() {
         ),
         (Method::POST, "/api/v1/webhooks/redrive", json!({})),
     ] {
+        // The key of a person decides; whoever calls from this machine needs none.
+        let key = [("x-api-key", plane.key())];
+        let calls = path.contains("/execute/");
+        let headers: &[(&str, &str)] = if calls { &[] } else { &key };
         let path = format!("{path}?dry_run=true");
         let answer = plane
             .client
-            .send(
-                method,
-                &path,
-                &[("x-api-key", plane.key())],
-                body.to_string(),
-            )
+            .send(method, &path, headers, body.to_string())
             .await;
         let problem = answer.is_problem(400, "validation");
         assert_eq!(
