@@ -52,6 +52,8 @@ class Reader:
         until("dev has an agent", lambda: "registered in" in self.dev.output(), 60)
 
     def run(self, script):
+        # Pages name the port that a newcomer's plane has.
+        script = script.replace("http://127.0.0.1:8080", self.environment["MUSTER_SERVER"])
         ran = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120,

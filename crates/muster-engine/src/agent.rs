@@ -56,6 +56,8 @@ pub(crate) struct Instance {
     pub(crate) sought_at: Option<Timestamp>,
     /// The state that was last told.
     pub(crate) told: InstanceState,
+    /// When its facts were last told.
+    pub(crate) told_at: Timestamp,
     /// Whether the shell hands in each beat.
     pub(crate) watched: bool,
     pub(crate) armed: Option<Timestamp>,

@@ -1,6 +1,7 @@
 //! Answers and callbacks: what an agent said about an attempt, and what proves that it did.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use muster_wire::{AttemptRef, Category, ExecutionKind, SecretHash, Status, Timestamp};
@@ -11,8 +12,12 @@ use crate::ending::{End, result_hash};
 use crate::engine::{Engine, attempt_key};
 use crate::event::{AttemptKey, Callback, Outcome};
 use crate::execution::{Execution, Phase};
+use crate::liveness::InstanceState;
 use crate::row::{AttemptOutcome, EventKind, EventRow, Payload, PayloadKind};
 use crate::start::Launch;
+
+/// How old the facts of an instance that answers may be where they are shown.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Takes out the execution whose live attempt this is.
@@ -153,6 +158,12 @@ impl Engine {
             instance.facts.exchange_at = Some(now);
         }
         if instance.facts.dial_failed.is_none() && instance.gate == Gate::Open {
+            // What the shell shows of it must not be older than what admission goes by.
+            let differs = instance.told != InstanceState::Active;
+            if exchanged && (differs || now.since(instance.told_at) >= TOLD_EVERY) {
+                let id = execution.row.agent.clone();
+                self.tell_instances(now, &id, out);
+            }
             return;
         }
         instance.facts.dial_failed = None;

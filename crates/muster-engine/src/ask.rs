@@ -137,7 +137,7 @@ impl Engine {
             absorbed: u32::try_from(agent.absorbed.len()).unwrap_or(u32::MAX),
             oldest_queued_at: oldest,
             starts_per_minute: agent.queue.rate(now),
-            starts_in_ms: agent.queue.starts_in_ms(agent.queue.len(), now),
+            starts_in_ms: self.starts_in(agent, agent.queue.starts_in_ms(agent.queue.len(), now)),
             held: agent.held || self.hold.is_some(),
             held_itself: agent.held,
             held_by: agent.held_by.clone(),
@@ -148,6 +148,13 @@ impl Engine {
             tags: agent.tags.clone(),
             instances: agent.instances.iter().map(|i| i.facts.clone()).collect(),
         }
+    }
+
+    /// An estimate made of the last starts; none while more run than may, or nothing may start:
+    /// then the next start is no matter of the rate.
+    fn starts_in(&self, agent: &Agent, estimated: Option<u64>) -> Option<u64> {
+        let over = self.cap(&agent.id).is_some_and(|cap| agent.running() > cap);
+        estimated.filter(|_| !over && !agent.held && self.hold.is_none())
     }
 
     /// When the first of those that wait for an agent to come back is given up.
@@ -428,7 +435,7 @@ impl Engine {
                 self.dials(Some(agent), why);
             }
         }
-        if let Some(wait) = position.starts_in_ms {
+        if let Some(wait) = self.starts_in(agent, position.starts_in_ms) {
             let at = now + std::time::Duration::from_millis(wait);
             why.next
                 .push((at, "starts, estimated from the last starts".into()));

@@ -213,6 +213,7 @@ impl Engine {
         };
         let mut lines = Vec::new();
         for instance in &mut agent.instances {
+            instance.told_at = now;
             let verdict = instance.facts.verdict(now, limits);
             let changed = verdict.state != instance.told;
             let watch = verdict.state != InstanceState::Active

@@ -49,6 +49,9 @@ pub struct InstanceFacts {
     pub gone: Option<(Timestamp, Arc<str>)>,
     /// Silence before this moment is forgiven: the plane itself was away.
     pub forgiven_until: Timestamp,
+    /// The start of the plane, where that came after its registration: signs from before it are
+    /// not kept.
+    pub heard_since: Option<Timestamp>,
     /// The supervised process it is.
     pub worker: Option<Arc<str>>,
     /// Since when its node is unreachable, and the sentence: what cannot be reached there says
@@ -175,6 +178,7 @@ impl InstanceFacts {
             );
         }
         let sign = self.sign_at();
+        let unheard = self.heard_since.filter(|start| *start > sign);
         let gave_up = self.wait_ran_out_at.is_some_and(|at| at > sign);
         if let Some((at, why)) = self.node_away.as_ref().filter(|(at, _)| *at >= sign)
             && !gave_up
@@ -189,10 +193,13 @@ impl InstanceFacts {
         if let Some((at, error)) = &self.probe_failed
             && *at > sign
         {
-            let text = format!(
-                "silent for {}, and its address does not answer as it: {error}",
-                age(sign)
-            );
+            let silent = match unheard {
+                Some(start) => {
+                    format!("no sign of life since the plane's start {} ago", age(start))
+                }
+                None => format!("silent for {}", age(sign)),
+            };
+            let text = format!("{silent}, and its address does not answer as it: {error}");
             return says(InstanceState::Down, *at, text);
         }
         let silence = now.since(self.silent_since());
@@ -229,11 +236,14 @@ impl InstanceFacts {
             return says(InstanceState::Degraded, sign, text.into());
         }
         if late {
-            return says(
-                InstanceState::Degraded,
-                sign,
-                format!("last sign of life {} ago", age(sign)),
-            );
+            let since = unheard.unwrap_or(sign);
+            let text = match unheard {
+                Some(start) => {
+                    format!("no sign of life since the plane's start {} ago", age(start))
+                }
+                None => format!("last sign of life {} ago", age(sign)),
+            };
+            return says(InstanceState::Degraded, since, text);
         }
         match self.beat_at.max(self.exchange_at) {
             Some(at) => {
@@ -250,8 +260,15 @@ impl InstanceFacts {
             }
             None => says(
                 InstanceState::Unknown,
-                self.renewed_at,
-                format!("registered {} ago, no beat heard yet", age(self.renewed_at)),
+                unheard.unwrap_or(self.renewed_at),
+                match unheard {
+                    Some(start) => format!(
+                        "registered {} ago; nothing heard of it since the plane's start {} ago",
+                        age(self.renewed_at),
+                        age(start)
+                    ),
+                    None => format!("registered {} ago, no beat heard yet", age(self.renewed_at)),
+                },
             ),
         }
     }
@@ -302,6 +319,7 @@ mod tests {
             wait_ran_out_at: None,
             gone: None,
             forgiven_until: Timestamp(0),
+            heard_since: None,
             worker: None,
             node_away: None,
             candidates: Arc::default(),
@@ -442,5 +460,34 @@ mod tests {
             assert_eq!(verdict.state, *want, "{name}: {}", verdict.evidence);
             assert!(!verdict.evidence.is_empty());
         }
+    }
+    #[test]
+    fn what_was_heard_before_the_planes_start_is_not_called_silence() {
+        let mut facts = facts();
+        facts.beat_at = None;
+        facts.heard_since = Some(Timestamp(90 * S));
+        let said = |facts: &InstanceFacts| facts.verdict(Timestamp(102 * S), LIMITS);
+        let verdict = said(&facts);
+        assert_eq!(verdict.at, Timestamp(90 * S), "since when it is known");
+        assert_eq!(
+            verdict.evidence,
+            "no sign of life since the plane's start 12 s ago"
+        );
+        facts.probe_failed = Some((Timestamp(95 * S), "refused".into()));
+        assert_eq!(
+            said(&facts).evidence,
+            "no sign of life since the plane's start 12 s ago, and its address does not answer as it: refused"
+        );
+        facts.probe_failed = None;
+        facts.forgiven_until = Timestamp(110 * S);
+        let verdict = said(&facts);
+        assert_eq!(verdict.state, InstanceState::Unknown);
+        assert!(
+            verdict
+                .evidence
+                .contains("nothing heard of it since the plane's start")
+        );
+        facts.beat_at = Some(Timestamp(101 * S));
+        assert_eq!(said(&facts).evidence, "last beat 1.0 s ago");
     }
 }

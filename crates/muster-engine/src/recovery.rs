@@ -273,6 +273,7 @@ impl Engine {
                 .map(|at| (at.min(now), row.gone_evidence.unwrap_or_default())),
             // Only silence is forgiven; goodbyes and exits are facts and stay.
             forgiven_until: now + limits.restart_grace.max(FORGIVEN_LEAST),
+            heard_since: Some(now),
             worker: row.worker,
             node_away: None,
             candidates: Arc::default(),
@@ -293,6 +294,7 @@ impl Engine {
             } else {
                 told
             },
+            told_at: now,
             watched: false,
             armed: None,
         });

@@ -310,6 +310,7 @@ fn new_instance(now: Timestamp, registration: &Registration) -> Instance {
             wait_ran_out_at: None,
             gone: None,
             forgiven_until: Timestamp::ZERO,
+            heard_since: None,
             worker: registration.worker.clone(),
             node_away: None,
             candidates: Arc::default(),
@@ -323,6 +324,7 @@ fn new_instance(now: Timestamp, registration: &Registration) -> Instance {
         given_url: registration.base_url.clone(),
         sought_at: None,
         told: InstanceState::Unknown,
+        told_at: now,
         watched: false,
         armed: None,
     }

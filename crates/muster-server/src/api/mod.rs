@@ -41,6 +41,7 @@ mod notes;
 mod openapi;
 mod overview;
 pub(crate) mod paging;
+mod parameters;
 mod pauses;
 mod payloads;
 mod quarantine;
@@ -138,11 +139,17 @@ pub(crate) fn is_later(template: &str) -> bool {
 /// The whole service: routes, documents, the answers for what is not there, and the guard.
 pub fn service(app: App) -> Router {
     let (router, document) = routes().split_for_parts();
+    let document = openapi::finish(&document);
+    let parameters = parameters::Parameters::of(&document);
     openapi::serve(router, &document)
         .merge(crate::ui::routes())
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn(conditional::conditional))
+        .layer(axum::middleware::from_fn_with_state(
+            parameters,
+            parameters::checked,
+        ))
         .layer(axum::middleware::from_fn_with_state(
             app.clone(),
             crate::auth::guard,

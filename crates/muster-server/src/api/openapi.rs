@@ -23,16 +23,15 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 }
 
 /// Adds the document's own routes.
-pub(crate) fn serve(router: Router<App>, document: &OpenApi) -> Router<App> {
-    let document = finish(document);
-    let text = Bytes::from(serde_json::to_vec(&document).unwrap_or_default());
+pub(crate) fn serve(router: Router<App>, document: &Value) -> Router<App> {
+    let text = Bytes::from(serde_json::to_vec(document).unwrap_or_default());
     let tag: Arc<str> = format!("\"{}\"", &blake3::hash(&text).to_hex()[..16]).into();
     router
         .route(
             "/openapi.json",
             get(move |headers: HeaderMap| async move { answer(&headers, &tag, text) }),
         )
-        .merge(docs::routes(&document))
+        .merge(docs::routes(document))
 }
 
 fn answer(headers: &HeaderMap, tag: &str, text: Bytes) -> Response {

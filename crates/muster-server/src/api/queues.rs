@@ -76,7 +76,10 @@ async fn one(
     let window = app
         .blocking(move |stores| stores.decisions.window(&id, None, limit))
         .await?;
-    let rate = state.starts_per_minute.filter(|rate| *rate > 0.0);
+    let estimated = state.starts_in_ms.is_some();
+    let rate = state
+        .starts_per_minute
+        .filter(|rate| *rate > 0.0 && estimated);
     let entry = |(n, queued): (usize, &QueuedRow)| {
         let row = &queued.row;
         let position = n as u64 + 1;

@@ -10,10 +10,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
-use muster_engine::Reply;
 use muster_engine::effect::Receipt;
-use muster_engine::event::{Restart, Submission, Waiter};
+use muster_engine::event::{InputFault, Restart, Submission, Waiter};
 use muster_engine::row::{ExecutionRow, Payload, PayloadKind, Replay};
+use muster_engine::{Refusal, Reply};
 use muster_store::{StoreResult, Stores};
 use muster_wire::api::act::RestartConsequence;
 use muster_wire::api::execution::RestartAccepted;
@@ -33,6 +33,7 @@ use super::show;
 use super::submit::submit;
 use super::write::Writer;
 use crate::app::App;
+use crate::inputs;
 use crate::webhooks;
 
 /// The longest reason that is taken.
@@ -45,6 +46,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 }
 
 #[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
 struct Asked<'a> {
     scope: Option<String>,
     reuse: Option<String>,
@@ -133,6 +135,9 @@ async fn restart(
     if dry.is_wanted() {
         asked.reason()?;
         Context::read(asked.context)?;
+        if let Some(input) = asked.input {
+            takes(&app, &source.of, input).await?;
+        }
         let plan = plan::Plan {
             scope: scope.word(),
             mode,
@@ -186,6 +191,20 @@ async fn restart(
         .text("kind", if made.fork { "fork" } else { "restart" });
     show::webhook(&mut writer, &registered);
     Ok(answered(writer, &receipt))
+}
+
+/// Whether the function that would run again takes another input: refused as the restart itself
+/// would be.
+async fn takes(app: &App, of: &ExecutionRow, input: &RawValue) -> Result<(), Problem> {
+    let entry = app.directory.agent(of.agent.as_str());
+    let Some(function) = entry.and_then(|agent| agent.function(&of.function)) else {
+        return Ok(());
+    };
+    let fault = inputs::fault(app, &of.agent, &function, input.get().as_bytes()).await;
+    match fault {
+        None => Ok(()),
+        Some(InputFault { field, message }) => Err(Refusal::Input { field, message }.into()),
+    }
 }
 
 fn answered(mut writer: Writer, receipt: &Receipt) -> axum::response::Response {

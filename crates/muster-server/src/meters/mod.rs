@@ -198,7 +198,10 @@ impl Meters {
                 agent,
                 category,
             } => {
-                self.refusals.count(agent);
+                // What is wrong with a call itself says nothing of the agent.
+                if matches!(category.http_status(), 429 | 500..) {
+                    self.refusals.count(agent);
+                }
                 let at = *lane as usize * CATEGORIES + category_index(Some(category));
                 self.refused[at]
                     .get_or_init(|| {

@@ -21,6 +21,7 @@ mod misbehaving;
 mod nested;
 mod nodes;
 mod overview;
+mod parameters;
 mod pauses;
 mod queues;
 mod races;

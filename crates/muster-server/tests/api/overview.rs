@@ -171,11 +171,42 @@ async fn what_needs_somebody_is_named_with_its_page() {
         need["text"]
             .as_str()
             .unwrap()
-            .contains("1 calls were refused"),
+            .contains("it said goodbye; in the last hour 1 call refused"),
         "{need}"
     );
     assert!(need["since"].is_string());
     drop(agent);
+}
+
+/// What is wrong with a call itself is no call that a down agent refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_wrong_itself_misses_nobody() {
+    let plane = TestPlane::start().await;
+    let _agent = FakeAgent::start(&plane, "billing").await;
+    let path = "/api/v1/nodes/billing/shutdown";
+    assert_eq!(plane.client.post(path, &json!({})).await.status, 202);
+    plane
+        .call("billing.strict", json!({}))
+        .await
+        .is_problem(400, "validation");
+    let now = overview(&plane).await;
+    assert_eq!(now["needs"], json!([]), "{now}");
+    let agent = plane.client.get("/api/v1/nodes/billing").await.json();
+    assert_eq!(agent["window"]["refused"], 0, "{agent}");
+}
+
+/// Principle 1: calls that an agent had when it went down are missed, though nobody called since.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_went_down_with_calls_needs_somebody() {
+    let plane = TestPlane::start().await;
+    let agent = FakeAgent::start(&plane, "billing").await;
+    plane.submit("billing.gate", json!({})).await;
+    agent.until_seen(1).await;
+    let path = "/api/v1/nodes/billing/shutdown";
+    assert_eq!(plane.client.post(path, &json!({})).await.status, 202);
+    let now = overview(&plane).await;
+    let text = now["needs"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.ends_with("1 not ended"), "{now}");
 }
 
 /// A hold over everything is in the needs though nobody is registered, with who holds it; so is

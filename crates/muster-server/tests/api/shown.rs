@@ -230,11 +230,26 @@ async fn a_restart_tells_what_it_would_reuse() {
         (&json!(0), &json!(3)),
         "{fresh}"
     );
+    // What the restart would refuse is refused here too.
+    for body in [json!({"inputs": {}}), json!({"input": {}, "reuze": "none"})] {
+        let answer = plane.client.post(&path, &body).await;
+        answer.is_problem(400, "validation");
+    }
     assert_eq!(
         get(&plane, "/api/v1/runs").await["total"],
         1,
         "nothing was made"
     );
+    let strict = plane.submit("a.strict", json!({"count": 1})).await;
+    plane.end_of(&strict).await;
+    let path = format!("/api/v1/executions/{strict}/restart?dry_run=true");
+    let wrong = plane.client.post(&path, &json!({"input": {}})).await;
+    wrong.is_problem(400, "validation");
+    let right = plane
+        .client
+        .post(&path, &json!({"input": {"count": 2}}))
+        .await;
+    assert_eq!(right.status, 200, "{}", right.json());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,8 +52,8 @@ pub(super) struct Listed {
     q: Option<String>,
 }
 
-/// An agent with its verdict.
-type Judged = (Arc<AgentEntry>, Option<Verdict>);
+/// An agent with its verdict, where there is one.
+pub(crate) type Judged = (Arc<AgentEntry>, Option<Verdict>);
 
 /// Every agent, by id.
 #[utoipa::path(

@@ -73,7 +73,7 @@ pub(crate) fn line(
         last_heartbeat: newest.and_then(|facts| facts.beat_at).map(At),
         pending_tags: (!pending.is_empty()).then_some(pending),
         functions: agent.functions().iter().map(function).collect(),
-        instances: instances(app, agent),
+        instances: instances(app, agent, beside.states.get(&agent.id)),
         slots: AgentSlots {
             used: seen.map_or(0, |seen| seen.running),
             cap: match seen {
@@ -149,8 +149,14 @@ fn why(
     Some(format!("{}; {then}", verdict.evidence))
 }
 
-fn instances(app: &App, agent: &AgentEntry) -> Vec<AgentInstance> {
+/// `seen`: what the engine says of the agent now. The directory learns of calls only now and then.
+fn instances(app: &App, agent: &AgentEntry, seen: Option<&Seen>) -> Vec<AgentInstance> {
     let now = app.clock.now();
+    let in_flight = |facts: &InstanceFacts| {
+        let own = seen.map(|seen| seen.instances.iter());
+        let own = own.and_then(|mut all| all.find(|one| one.key.instance == facts.key.instance));
+        own.map_or(facts.in_flight, |own| own.in_flight)
+    };
     let shown = |entry: &std::sync::Arc<InstanceEntry>| {
         let facts = entry.facts_now()?;
         let verdict = facts.verdict(now, liveness_of(&app.limits, &agent.id));
@@ -179,7 +185,7 @@ fn instances(app: &App, agent: &AgentEntry) -> Vec<AgentInstance> {
                 Some(Route::Through(node)) => Some(node.to_string()),
                 _ => None,
             },
-            in_flight: facts.in_flight,
+            in_flight: in_flight(&facts),
         })
     };
     agent.instances().iter().filter_map(shown).collect()

@@ -76,8 +76,10 @@ async fn look(app: &App) -> Result<Overview, Problem> {
         ));
     };
     let held_back = HeldBack::ask(app).await?;
+    let judged = agents::judged(app, now);
+    let down = needs::down(&judged);
     let seen = app
-        .blocking(move |stores| needs::Stored::read(stores, &ask))
+        .blocking(move |stores| needs::Stored::read(stores, &ask, &down))
         .await?;
     let stamp = Stamp::at(app, seen.glanced.last_seq);
     let needs = needs::all(app, now, &states, &held_back, &fleet, &seen).await;
@@ -90,7 +92,6 @@ async fn look(app: &App) -> Result<Overview, Problem> {
     );
     let running = seen.glanced.running;
     let open = running + waiting + paused + queued;
-    let judged = agents::judged(app, now);
     let mut agents = StateCounts {
         total: judged.len() as u64,
         states: Default::default(),

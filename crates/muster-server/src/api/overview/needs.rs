@@ -1,6 +1,7 @@
 //! What needs somebody: the few things that a person can do something about, most pressing first.
 //! Sentences here have no ages: they change when something changes, and the page counts on.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use muster_engine::effect::AgentState;
@@ -11,12 +12,12 @@ use muster_store::outbox::DeliveryCounts;
 use muster_store::{
     ApprovalFilter, Glance, Glanced, HeldKind, Page, QuarantineItem, StoreResult, Stores,
 };
-use muster_wire::Timestamp;
 use muster_wire::api::At;
 use muster_wire::api::overview::{Need, NeedKind};
 use muster_wire::fleet::NodeState;
+use muster_wire::{AgentId, Timestamp};
 
-use crate::api::agents;
+use crate::api::agents::{self, Judged};
 use crate::api::hold::HeldBack;
 use crate::app::App;
 
@@ -26,6 +27,8 @@ const SHOWN_MAX: usize = 20;
 const OF_A_KIND: usize = 8;
 /// Of what is set aside so many are counted.
 const COUNTED_MAX: usize = 1_000;
+/// Agents that are down of which the store is asked.
+const DOWN_MAX: usize = 20;
 /// A disk that is full in fewer days needs somebody.
 const DAYS_LEAST: f64 = 3.0;
 
@@ -36,10 +39,16 @@ pub(super) struct Stored {
     approvals: Vec<ApprovalRow>,
     deliveries: DeliveryCounts,
     set_aside: Vec<QuarantineItem>,
+    /// Calls that failed of agents since they are down.
+    failed_on: HashMap<AgentId, u64>,
 }
 
 impl Stored {
-    pub(super) fn read(stores: &Stores, ask: &Glance) -> StoreResult<Self> {
+    pub(super) fn read(
+        stores: &Stores,
+        ask: &Glance,
+        down: &[(AgentId, Timestamp)],
+    ) -> StoreResult<Self> {
         let store = &stores.decisions;
         let pending = ApprovalFilter {
             pending: Some(true),
@@ -54,6 +63,7 @@ impl Stored {
             approvals: store.approvals(&pending, &page)?,
             deliveries: store.delivery_counts()?,
             set_aside: store.quarantine(COUNTED_MAX)?,
+            failed_on: failed_on(stores, ask, down)?,
         })
     }
 }
@@ -96,6 +106,31 @@ fn need(kind: NeedKind, id: &str, state: &str, text: String, path: String) -> Ne
     }
 }
 
+/// The agents that are down, up to a bound, and since when.
+pub(super) fn down(judged: &[Judged]) -> Vec<(AgentId, Timestamp)> {
+    let down = judged.iter().filter_map(|(agent, verdict)| {
+        let verdict = verdict.as_ref()?;
+        let down = verdict.state == InstanceState::Down;
+        down.then(|| (agent.id.clone(), verdict.at))
+    });
+    down.take(DOWN_MAX).collect()
+}
+
+/// How many calls failed of each of these agents since it went down, in the last hour at most.
+fn failed_on(
+    stores: &Stores,
+    ask: &Glance,
+    down: &[(AgentId, Timestamp)],
+) -> StoreResult<HashMap<AgentId, u64>> {
+    let mut failed = HashMap::new();
+    for (agent, since) in down {
+        let from = ask.from.max(*since);
+        let counts = stores.decisions.ended_by_agent(from, Some(agent))?;
+        failed.extend(counts.into_iter().map(|count| (count.agent, count.failed)));
+    }
+    Ok(failed)
+}
+
 /// Everything that needs somebody.
 pub(super) async fn all(
     app: &App,
@@ -123,7 +158,7 @@ pub(super) async fn all(
     }
     disk(app, &mut needs).await;
     approvals(seen, &mut needs);
-    down_agents(app, now, states, &mut needs);
+    down_agents(app, now, states, seen, &mut needs);
     nodes(summary, &mut needs);
     if let Some(text) = &summary.capacity_alarm {
         let text = plain_alarm(text);
@@ -226,7 +261,7 @@ fn approvals(seen: &Stored, needs: &mut Needs) {
 
 /// Agents that cannot be called although somebody wants to: one that is stopped and that nobody
 /// misses needs nobody.
-fn down_agents(app: &App, now: Timestamp, states: &[AgentState], needs: &mut Needs) {
+fn down_agents(app: &App, now: Timestamp, states: &[AgentState], seen: &Stored, needs: &mut Needs) {
     let mut found = Vec::new();
     for (agent, verdict) in agents::judged(app, now) {
         let id = &agent.id;
@@ -250,22 +285,27 @@ fn down_agents(app: &App, now: Timestamp, states: &[AgentState], needs: &mut Nee
         let state = verdict
             .as_ref()
             .map_or(InstanceState::Down, |verdict| verdict.state);
-        let wants = states.iter().find(|state| state.id == *id);
-        let waiting = wants.map_or(0, |state| state.queued + u64::from(state.absorbed));
-        let refused = app.meters.refusals.of(id.as_str());
         let text = match state {
             InstanceState::UnreachableCallback => format!(
                 "{id} beats and cannot be dialled; set AGENT_CALLBACK_URL to an address the plane reaches"
             ),
-            InstanceState::Down if refused + waiting > 0 => {
-                let goodbye = agent.instances().last().and_then(|one| one.facts_now());
-                let why = match goodbye.and_then(|facts| facts.goodbye_at) {
+            InstanceState::Down => {
+                let state = states.iter().find(|state| state.id == *id);
+                let missed = Missed {
+                    refused: app.meters.refusals.of(id.as_str()),
+                    failed: seen.failed_on.get(id).copied().unwrap_or(0),
+                    running: state.map_or(0, |state| u64::from(state.running)),
+                    waiting: state.map_or(0, |state| state.queued + u64::from(state.absorbed)),
+                };
+                let Some(missed) = missed.said() else {
+                    continue;
+                };
+                let newest = agent.instances().last().and_then(|one| one.facts_now());
+                let why = match newest.and_then(|facts| facts.goodbye_at) {
                     Some(_) => "it said goodbye",
                     None => "it cannot be reached",
                 };
-                format!(
-                    "{id} is down, {why}; in the last hour {refused} calls were refused, {waiting} wait"
-                )
+                format!("{id} is down, {why}; {missed}")
             }
             _ => continue,
         };
@@ -275,6 +315,45 @@ fn down_agents(app: &App, now: Timestamp, states: &[AgentState], needs: &mut Nee
     }
     let all = found.len();
     needs.some(found, all);
+}
+
+/// Who misses an agent that is down.
+struct Missed {
+    /// Calls refused in the last hour.
+    refused: u64,
+    /// Calls that failed in it, since it is down.
+    failed: u64,
+    /// Calls that it has, as far as is known.
+    running: u64,
+    /// Calls that wait for it.
+    waiting: u64,
+}
+
+impl Missed {
+    /// The parts that are not zero; `None` when nobody misses it.
+    fn said(&self) -> Option<String> {
+        let calls = |n: u64| if n == 1 { "call" } else { "calls" };
+        let past = [(self.refused, "refused"), (self.failed, "failed")];
+        let past = past.iter().filter(|(n, _)| *n > 0);
+        let past: Vec<String> = past
+            .map(|(n, what)| format!("{n} {} {what}", calls(*n)))
+            .collect();
+        let now = [
+            (self.running, "not ended"),
+            (
+                self.waiting,
+                if self.waiting == 1 { "waits" } else { "wait" },
+            ),
+        ];
+        let now = now.iter().filter(|(n, _)| *n > 0);
+        let now: Vec<String> = now.map(|(n, what)| format!("{n} {what}")).collect();
+        let past = match past.as_slice() {
+            [] => None,
+            past => Some(format!("in the last hour {}", past.join(", "))),
+        };
+        let parts: Vec<String> = past.into_iter().chain(now).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 fn nodes(summary: &FleetSummary, needs: &mut Needs) {
