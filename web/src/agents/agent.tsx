@@ -115,7 +115,7 @@ function Section({ name, children, open, set, hint }: { name: string; children: 
   return (
     <section aria-label={name} className="border-t border-border pt-2">
       <h2 className="mb-2">{name}</h2>
-      {children}
+      <Panel what={name.split(" ")[0]?.toLowerCase()}>{children}</Panel>
     </section>
   );
 }
@@ -145,7 +145,7 @@ function InstanceRows({ instance }: { instance: AgentInstance }) {
         <td className={cell}><Id id={instance.instance_id} /></td>
         <td className={`${cell} font-mono text-xs`}>{instance.base_url ? <Plain text={instance.base_url} /> : <Unknown reason="another agent took its address" />}</td>
         <td className={cell}>{instance.version ? <Plain text={instance.version} /> : <Unknown reason="it registered without a version" />}</td>
-        <td className={cell}>{instance.last_sign.what} <Age at={instance.last_sign.at} /></td>
+        <td className={cell}>{instance.last_sign?.what} <Age at={instance.last_sign?.at} reason="none is known" /></td>
         <td className={`${cell} text-right`}>{count(instance.in_flight)}</td>
         <td className={cell}><Age at={instance.registered_at} /></td>
         <td className={cell}>

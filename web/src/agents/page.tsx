@@ -76,16 +76,16 @@ const COLUMNS: Column<AgentLine>[] = [
   { id: "state", head: "State", width: "176px", card: "head", cell: (agent) => <StateMark state={agent.state} evidence={agent.evidence ?? undefined} /> },
   { id: "agent", head: "Agent", width: "minmax(140px, 1fr)", card: "head", link: true, cell: (agent) => <Plain text={agent.id} /> },
   { id: "instances", head: "Instances", width: "88px", from: "sm", cell: (agent) => (agent.instance_count === active(agent) ? count(agent.instance_count) : `${count(active(agent))} of ${count(agent.instance_count)}`) },
-  { id: "slots", head: "Slots", width: "136px", from: "sm", card: "line", cell: (agent) => <SlotBar used={agent.slots.used} cap={agent.slots.cap} /> },
+  { id: "slots", head: "Slots", width: "136px", from: "sm", card: "line", cell: (agent) => (agent.slots ? <SlotBar used={agent.slots.used} cap={agent.slots.cap} /> : <Unknown reason="the plane does not say" />) },
   {
     id: "queue", head: "Queue", width: "112px", card: "side",
-    cell: (agent) => (agent.queue.depth === 0 ? "0" : <Link to={path("queues", agent.id)} tabIndex={-1}>{count(agent.queue.depth)}{agent.queue.oldest_at && <>, <Age at={agent.queue.oldest_at} plain /></>}</Link>),
+    cell: (agent) => (!agent.queue ? <Unknown reason="the plane does not say" /> : agent.queue.depth === 0 ? "0" : <Link to={path("queues", agent.id)} tabIndex={-1}>{count(agent.queue.depth)}{agent.queue.oldest_at && <>, <Age at={agent.queue.oldest_at} plain /></>}</Link>),
   },
   { id: "window", head: "Last hour", width: "176px", from: "lg", cell: (agent) => <LastHour agent={agent} /> },
   {
     id: "sign", head: "Last sign", width: "144px", from: "sm", align: "end",
     cell: (agent) => {
-      const last = agent.instances.map((instance) => instance.last_sign).sort((a, b) => (a.at < b.at ? 1 : -1))[0];
+      const last = agent.instances.map((instance) => instance.last_sign).filter(Boolean).sort((a, b) => (a.at < b.at ? 1 : -1))[0];
       return last ? <>{last.what} <Age at={last.at} plain /></> : <Unknown reason="never heard" />;
     },
   },
@@ -93,6 +93,7 @@ const COLUMNS: Column<AgentLine>[] = [
 
 /** What ended lately, and what of it failed: each number is the list of exactly these. */
 export function LastHour({ agent, words }: { agent: AgentLine; words?: boolean }) {
+  if (!agent.window) return <Unknown reason="the plane does not say" />;
   const { calls, failed, refused, from } = agent.window;
   if (calls === 0 && refused === 0) return <span className="text-text-3">nothing ended</span>;
   const to = (state: string) => listLink(`agent=${encodeURIComponent(agent.id)}&state=${state}&since=${from}`);

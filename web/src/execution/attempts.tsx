@@ -44,7 +44,7 @@ function AttemptLine({ attempt }: { attempt: Attempt }) {
       <div className="flex min-w-0 flex-col gap-1">
         <p className="flex flex-wrap items-center gap-x-3">
           <span>to <Id id={attempt.instance_id} /></span>
-          <span>{attempt.outcome === undefined ? <span className="text-run">no end yet</span> : <Plain text={attempt.outcome.replaceAll("_", " ")} />}</span>
+          <span>{attempt.outcome === undefined || attempt.outcome === null ? <span className="text-run">no end yet</span> : <Plain text={attempt.outcome.replaceAll("_", " ")} />}</span>
         </p>
         <dl className="grid grid-cols-[auto_auto_1fr] gap-x-3 text-text-2">
           <Step name="sent" at={attempt.sent_at} />

@@ -93,7 +93,7 @@ function Line({ row, chosen, choose }: { row: LogRow; chosen: LogLine | undefine
     <button type="button" tabIndex={-1} onClick={() => choose(line)}
       className={`flex h-[20px] w-full items-center gap-2 px-3 text-left whitespace-pre ${chosen?.seq === line.seq ? "bg-selected" : "hover:bg-hover"}`}>
       <time className="text-text-3" dateTime={line.ts} title={line.ts}>{clockText(line.ts, clock === "utc")}</time>
-      <span className={`w-14 shrink-0 truncate ${COLOURS[line.level.toLowerCase()] ?? "text-text-2"}`}><Plain text={line.level} /></span>
+      <span className={`w-14 shrink-0 truncate ${COLOURS[line.level?.toLowerCase()] ?? "text-text-2"}`}><Plain text={line.level} /></span>
       <span><Plain text={line.message} /></span>
     </button>
   );

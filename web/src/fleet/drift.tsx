@@ -67,10 +67,9 @@ export function Waiting({ placements }: { placements: Placements }) {
       <h2 id="placements" className="mb-1 flex items-center gap-2"><Glyph shape="ring" /> Placements that wait · {count(placements.total)}</h2>
       <ul className="border-t border-border">
         {placements.placements.map((one) => (
-          <li key={one.worker.id} className="border-b border-border py-2">
+          <li key={one.worker?.id ?? one.since} className="border-b border-border py-2">
             <div className="flex flex-wrap gap-x-3 gap-y-1">
-              <Link to={path("fleet", "workers", one.worker.id)} className="font-semibold">{one.worker.name}</Link>
-              <Id id={one.worker.id} />
+              {one.worker && <><Link to={path("fleet", "workers", one.worker.id)} className="font-semibold">{one.worker.name}</Link><Id id={one.worker.id} /></>}
               <span>{one.text}</span>
               <span className="text-text-2">waits <Age at={one.since} plain />{one.expires_at && <>, gives up <Age at={one.expires_at} due /></>}</span>
             </div>

@@ -11,7 +11,7 @@ export function endOf({ exit, ended_how, state }: Pick<Worker, "exit" | "ended_h
 
 /** The last lines of an output, for a glance. */
 export function lastLines(output: string, most = 12): { text: string; more: number } {
-  const lines = output.replace(/\s+$/, "").split("\n");
+  const lines = (output ?? "").replace(/\s+$/, "").split("\n");
   return lines.length <= most
     ? { text: lines.join("\n"), more: 0 }
     : { text: lines.slice(-most).join("\n"), more: lines.length - most };

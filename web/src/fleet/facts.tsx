@@ -37,7 +37,7 @@ function missingOf(what: string, node: NodeWhole): string {
 /** The rows of the table, in the plane's order; what is missing follows. */
 export function factsOf(node: NodeWhole): FactRow[] {
   const rows: FactRow[] = node.facts.map((fact) => ({
-    fact: NAMES[fact.what] ?? fact.what.replaceAll("_", " "),
+    fact: NAMES[fact.what] ?? fact.what?.replaceAll("_", " ") ?? "—",
     at: fact.at,
     missing: fact.at === null ? missingOf(fact.what, node) : undefined,
     says: fact.text === "" ? null : fact.text,

@@ -39,7 +39,7 @@ export default function NodePage({ node }: { node: string }) {
             {known && <Id id={known.id} />}
           </>
         }
-        acts={known && <NodeActs key={known.id} node={known} more={{ open: more, toggle: () => setMore(!more) }} />}
+        acts={known && <Panel what="the acts"><NodeActs key={known.id} node={known} more={{ open: more, toggle: () => setMore(!more) }} /></Panel>}
       />
       {asked.isPending && <Skeleton what={`node ${node}`} />}
       {asked.error && !known && (asked.error.notFound
@@ -47,13 +47,13 @@ export default function NodePage({ node }: { node: string }) {
         : <ErrorPanel error={asked.error} what={`node ${node}`} retry={() => void asked.refetch()} />)}
       {known && (
         <div className="flex flex-col gap-6">
-          {more && <MoreNodeActs key={known.id} node={known} />}
-          <Verdict node={known} why={() => setWhy(why ? null : "1")} open={why !== ""} />
+          {more && <Panel what="the acts"><MoreNodeActs key={known.id} node={known} /></Panel>}
+          <Panel what="the verdict"><Verdict node={known} why={() => setWhy(why ? null : "1")} open={why !== ""} /></Panel>
           {asked.error && <AsOf at={asked.dataUpdatedAt} />}
           {why && <Panel what="why"><WhyPanel id={known.id} /></Panel>}
           <div className="grid gap-6 lg:grid-cols-[minmax(0,2fr)_minmax(260px,1fr)]">
             <section aria-labelledby="facts"><h2 id="facts" className="mb-1">Facts</h2><Panel what="facts"><Facts node={known} /></Panel></section>
-            <section aria-labelledby="particulars"><h2 id="particulars" className="mb-1">What it is</h2><Particulars node={known} /></section>
+            <section aria-labelledby="particulars"><h2 id="particulars" className="mb-1">What it is</h2><Panel what="what it is"><Particulars node={known} /></Panel></section>
           </div>
           <section aria-labelledby="workers" className="flex flex-col gap-2">
             <div className="flex items-center gap-3">

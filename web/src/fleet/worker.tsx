@@ -51,7 +51,7 @@ export default function WorkerPage({ worker }: { worker: string }) {
           known && (
             <>
               {runs && <button type="button" className="button" data-primary={!open || undefined} aria-pressed={open} onClick={toggle}>{open ? "Close the terminal" : "Terminal"}{!open && <KeyHint k="Enter" />}</button>}
-              <WorkerActs key={known.id} worker={known} />
+              <Panel what="the acts"><WorkerActs key={known.id} worker={known} /></Panel>
             </>
           )
         }
@@ -62,7 +62,7 @@ export default function WorkerPage({ worker }: { worker: string }) {
         : <ErrorPanel error={asked.error} what={`worker ${worker}`} retry={() => void asked.refetch()} />)}
       {known && (
         <div className="flex flex-col gap-6">
-          <Verdict worker={known} why={() => setWhy(why ? null : "1")} open={why !== ""} />
+          <Panel what="the verdict"><Verdict worker={known} why={() => setWhy(why ? null : "1")} open={why !== ""} /></Panel>
           {asked.error && <AsOf at={asked.dataUpdatedAt} />}
           {why && <Panel what="why"><WhyPanel id={known.id} /></Panel>}
           {open && (
@@ -70,7 +70,7 @@ export default function WorkerPage({ worker }: { worker: string }) {
               <Suspense fallback={<Skeleton rows={12} what="the terminal" />}><Terminal worker={known.id} name={known.name} /></Suspense>
             </Panel>
           )}
-          {!open && <Particulars worker={known} />}
+          {!open && <Panel what="what it is"><Particulars worker={known} /></Panel>}
           {(!open || known.exit) && <Panel what="the last output"><Output worker={known} /></Panel>}
           <Panel what="the history"><History of="workers" id={known.id} /></Panel>
         </div>

@@ -41,7 +41,7 @@ export default function HealthPage() {
               <span>{silent ? "It does not answer now: what stands here is what it said last." : well ? "It answers, it commits, every duty is on time." : "Not all is as it should be."}</span>
               <span className="text-text-2">version {known.version}, up <Took from={known.started_at} />, started <Age at={known.started_at} /></span>
             </p>
-            {known.problems.length > 0 && (
+            {(known.problems?.length ?? 0) > 0 && (
               <ul className="border-l-2 border-wait bg-tint-wait p-3">
                 {known.problems.map((problem) => <li key={problem}>{problem}</li>)}
               </ul>

@@ -34,3 +34,10 @@ describe("text from outside", () => {
     expect(piecesOf("plain")).toEqual([{ text: "plain", escape: false }]);
   });
 });
+
+it("takes what is missing, and says so", () => {
+  expect(plain(null)).toBe("—");
+  expect(plain(undefined)).toBe("—");
+  expect(piecesOf(null)).toEqual([{ text: "—", escape: false }]);
+  expect(plain(7)).toBe("7");
+});

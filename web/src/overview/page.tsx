@@ -2,7 +2,8 @@
 // as it starts, what fails, are agents and nodes there. All of it is one answer of the plane.
 import { useGet } from "@/api/queries";
 import type { Overview } from "@/api/shapes";
-import { AsOf, CommandLine, EmptyState, ErrorPanel, Skeleton } from "@/parts/says";
+import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
+import { count } from "@/look/format";
 import { Age, msOf } from "@/parts/values";
 import { PageHead, useTitle } from "@/shell/crumbs";
 import { Failed, Flow, HeldUp, Needs, There } from "./sections";
@@ -17,17 +18,17 @@ export default function OverviewPage() {
   if (!data) {
     return <>{head}{isPending ? <Skeleton what="the overview" rows={10} /> : <ErrorPanel error={error} what="the overview" retry={() => void refetch()} />}</>;
   }
-  const never = data.agents.total === 0 && data.flow.open === 0 && many === 0;
+  const never = data.agents?.total === 0 && data.flow?.open === 0 && many === 0;
   return (
     <div className="flex max-w-[1600px] flex-col gap-5">
       {head}
-      {never ? <Begin /> : many > 0 ? <Needs overview={data} /> : <Calm overview={data} />}
+      <Panel what="what needs you">{never ? <Begin /> : many > 0 ? <Needs overview={data} /> : <Calm overview={data} />}</Panel>
       {!never && (
         <>
-          <HeldUp held={data.held} />
-          <Flow flow={data.flow} />
-          <Failed failed={data.failed} />
-          <There overview={data} />
+          <Panel what="what is held up"><HeldUp held={data.held} /></Panel>
+          <Panel what="the flow"><Flow flow={data.flow} /></Panel>
+          <Panel what="what failed"><Failed failed={data.failed} /></Panel>
+          <Panel what="agents and nodes"><There overview={data} /></Panel>
         </>
       )}
     </div>
@@ -39,7 +40,7 @@ function Calm({ overview: { flow, as_of } }: { overview: Overview }) {
   return (
     <p className="text-lg" data-calm>
       Nothing needs you. <span className="text-text-2">
-        {flow.open === 0 ? "Nothing is open" : `${flow.open.toLocaleString("en-US")} open`}
+        {flow.open === 0 ? "Nothing is open" : `${count(flow.open)} open`}
         {flow.oldest_wait_ms !== null && `, oldest wait ${waited(flow.oldest_wait_ms)}`}, checked <Age at={as_of} />.
       </span>
     </p>

@@ -44,7 +44,7 @@ export default function Audit() {
       {pages.isPending && <Skeleton what="the audit log" />}
       {pages.error && lines.length === 0 && <ErrorPanel error={pages.error} what="the audit log" retry={() => void pages.refetch()} />}
       {pages.data && lines.length === 0 && <p className="text-text-2">Nothing was done that matches.</p>}
-      <ol>
+      <div className="overflow-x-auto"><ol>
         {lines.map((line) => (
           <li key={line.n} className="grid gap-x-3 border-t border-border py-1 lg:grid-cols-[90px_120px_170px_minmax(0,1fr)]">
             <span className="text-text-3"><Age at={line.at} /></span>
@@ -53,7 +53,7 @@ export default function Audit() {
             <span className="min-w-0 break-words"><Id id={line.object} /> <span className="text-text-2"><Plain text={line.detail} /></span></span>
           </li>
         ))}
-      </ol>
+      </ol></div>
       {pages.hasNextPage && <button type="button" className="button self-start" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>Older</button>}
     </div>
   );

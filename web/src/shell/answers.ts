@@ -15,8 +15,12 @@ export const UNHEARD = "levitating";
 export const SEVEN = 7;
 export const AT = "2026-11-30T08:00:00.000Z";
 
-/** `nulls`: as little as the schema allows; `whole`: everything that it names. */
-export type How = "nulls" | "whole";
+/**
+ * `nulls`: as little as the schema allows; `whole`: everything that it names; `broken`: as a plane
+ * that forgot its schema would, null for all but ids, names, states and counts; `hollow`: so, and
+ * the objects in the rows of lists too.
+ */
+export type How = "nulls" | "whole" | "broken" | "hollow";
 
 export const document = JSON.parse(readFileSync(join(process.cwd(), "..", "openapi.json"), "utf8")) as Document;
 
@@ -62,13 +66,24 @@ function named(name: string, schema: Schema, how: How, depth: number): unknown {
   return name === "path" ? "/ui/runs" : name.endsWith("cursor") ? null : value;
 }
 
+const KEPT = /^(.*_?id|agent|name|node|duty|key|kind|count|total|position|as_of|function|target|state|status)$/;
+
+/** Null in place of every value that is not kept; lists and objects stay. */
+function emptied(value: unknown, hollow: boolean, name = "", inRow = false): unknown {
+  if (Array.isArray(value)) return value.map((each) => emptied(each, hollow, name, true));
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, hollow && inRow && typeof each === "object" && !Array.isArray(each) ? null : emptied(each, hollow, key, inRow)]));
+  }
+  return KEPT.test(name) ? value : null;
+}
+
 /** The JSON with which the plane would answer this address; `undefined`: there is no such route. */
 export function answerTo(address: string, how: How): unknown {
   const path = address.split("?")[0] ?? "";
   const exact = Object.keys(document.paths).find((each) => new RegExp(`^${each.replaceAll(/\{[^}]+\}/g, "[^/]+")}$`).test(path));
   const schema = exact === undefined ? undefined : document.paths[exact]?.get?.responses?.["200"]?.content?.["application/json"]?.schema;
   if (!schema) return undefined;
-  const answer = madeUp(schema, how) as Record<string, unknown>;
+  const answer = (how === "broken" || how === "hollow" ? emptied(madeUp(schema, "whole"), how === "hollow") : madeUp(schema, how)) as Record<string, unknown>;
   for (const key of Object.keys(answer ?? {})) if (/cursor|next_before/.test(key)) answer[key] = null;
   return answer;
 }

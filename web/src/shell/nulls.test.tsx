@@ -90,3 +90,13 @@ describe.each(["nulls", "whole"] as const)("with answers of %s", (how) => {
     }
   });
 });
+
+describe.each(["broken", "hollow"] as const)("with null for everything but ids, names, states and counts, whatever the schema says: %s", (how) => {
+  it.each(PATHS)("%s", async (path) => {
+    const { main, text, errors } = await shown(path, how);
+    expect(errors, "nothing throws").toEqual([]);
+    expect(main.querySelector("h1, form")?.textContent ?? "", "the page has its title").not.toBe("");
+    expect(main.querySelector("[role=alert]")?.textContent ?? "", "no panel is broken").not.toMatch(/internal_error/);
+    expect(text, "no value of the code's own shows").not.toMatch(/undefined|NaN|\[object |Invalid Date/);
+  });
+});

@@ -32,7 +32,7 @@ export default function UsagePage() {
       return { rows: answer.rows, next: answer.next_cursor ?? undefined, total: answer.rows_total };
     },
   });
-  const top = useMemo(() => Math.max(1, ...list.rows.map((row) => row.usage.total_tokens ?? 0)), [list.rows]);
+  const top = useMemo(() => Math.max(1, ...list.rows.map((row) => row.usage?.total_tokens ?? 0)), [list.rows]);
   const columns = useMemo(() => columnsOf(by, top), [by, top]);
   useTitle("Usage");
   const gaps = total && missing(total);
@@ -82,7 +82,7 @@ function linkOf(by: By, row: UsageRow): string {
 }
 
 function Costs({ sums }: { sums: Sums }) {
-  if (sums.cost.length === 0) return <Unknown reason={sums.usage_unknown ?? "no report names a cost"} />;
+  if (!sums?.cost?.length) return <Unknown reason={sums?.usage_unknown ?? "no report names a cost"} />;
   return (
     <span className="inline-flex flex-wrap gap-x-3">
       {sums.cost.map((cost) => <span key={cost.currency} title={`${cost.amount} ${cost.currency}, named by ${count(cost.executions)} of ${count(sums.executions)} executions`}>{money(cost.amount)} <span className="text-text-2"><Plain text={cost.currency} /></span></span>)}
@@ -90,22 +90,22 @@ function Costs({ sums }: { sums: Sums }) {
   );
 }
 
-function Tokens({ value, sums }: { value: number | null; sums: Sums }) {
-  if (value === null) return <Unknown reason={reasonOf(sums)} />;
+function Tokens({ value, sums }: { value: number | null | undefined; sums: Sums }) {
+  if (value === null || value === undefined) return <Unknown reason={reasonOf(sums)} />;
   return <span title={count(value)}>{short(value)}</span>;
 }
 
 function columnsOf(by: By, top: number): Column<UsageRow>[] {
   return [
     { id: "key", head: by === "day" ? "Day (UTC)" : by[0]?.toUpperCase() + by.slice(1), width: "minmax(160px, 2fr)", link: true, card: "head", cell: (row) => (by === "run" ? <Id id={row.key} plain /> : <Plain text={row.key} />) },
-    { id: "ended", head: "Ended", width: "72px", align: "end", from: "sm", cell: (row) => count(row.usage.executions) },
-    { id: "in", head: "In", width: "72px", align: "end", card: "line", cell: (row) => <><span className="card-only">in </span><Tokens value={row.usage.input_tokens} sums={row.usage} /></> },
-    { id: "out", head: "Out", width: "72px", align: "end", card: "line", cell: (row) => <><span className="card-only">out </span><Tokens value={row.usage.output_tokens} sums={row.usage} /></> },
-    { id: "total", head: "Tokens", width: "80px", align: "end", card: "none", cell: (row) => <Tokens value={row.usage.total_tokens} sums={row.usage} /> },
-    { id: "share", head: <span className="visually-hidden">share of the largest</span>, width: "minmax(60px, 1fr)", from: "lg", cell: (row) => row.usage.total_tokens === null ? <Unknown reason={reasonOf(row.usage)} /> : (
+    { id: "ended", head: "Ended", width: "72px", align: "end", from: "sm", cell: (row) => count(row.usage?.executions) },
+    { id: "in", head: "In", width: "72px", align: "end", card: "line", cell: (row) => <><span className="card-only">in </span><Tokens value={row.usage?.input_tokens} sums={row.usage} /></> },
+    { id: "out", head: "Out", width: "72px", align: "end", card: "line", cell: (row) => <><span className="card-only">out </span><Tokens value={row.usage?.output_tokens} sums={row.usage} /></> },
+    { id: "total", head: "Tokens", width: "80px", align: "end", card: "none", cell: (row) => <Tokens value={row.usage?.total_tokens} sums={row.usage} /> },
+    { id: "share", head: <span className="visually-hidden">share of the largest</span>, width: "minmax(60px, 1fr)", from: "lg", cell: (row) => row.usage?.total_tokens == null ? <Unknown reason={reasonOf(row.usage)} /> : (
       <span aria-hidden className="bar-track block"><span style={{ width: `${Math.max(1, (row.usage.total_tokens / top) * 100)}%`, background: "var(--neutral)" }} /></span>
     ) },
-    { id: "calls", head: "Model calls", width: "88px", align: "end", from: "lg", cell: (row) => <Num value={row.usage.model_calls} reason={reasonOf(row.usage)} /> },
+    { id: "calls", head: "Model calls", width: "88px", align: "end", from: "lg", cell: (row) => <Num value={row.usage?.model_calls} reason={reasonOf(row.usage)} /> },
     { id: "cost", head: "Cost as reported", width: "160px", align: "end", card: "side", cell: (row) => <Costs sums={row.usage} /> },
   ];
 }

@@ -18,7 +18,8 @@ export function money(amount: string): string {
 }
 
 /** What the sums leave out, or undefined when they are whole. */
-export function missing(sums: Sums): string | undefined {
+export function missing(sums: Sums | null | undefined): string | undefined {
+  if (!sums) return "the plane does not say what was used";
   const parts = [
     sums.unreported > 0 && `${count(sums.unreported)} of ${count(sums.executions)} executions reported no usage`,
     sums.unreadable > 0 && `${count(sums.unreadable)} reported something that cannot be read`,
@@ -28,4 +29,4 @@ export function missing(sums: Sums): string | undefined {
 }
 
 /** Why a sum is not there. */
-export const reasonOf = (sums: Sums): string => sums.usage_unknown ?? (sums.executions === sums.unreported ? "no agent reported usage" : "no report names it");
+export const reasonOf = (sums: Sums | null | undefined): string => sums?.usage_unknown ?? (!sums ? "the plane does not say" : sums.executions === sums.unreported ? "no agent reported usage" : "no report names it");

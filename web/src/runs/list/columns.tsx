@@ -6,13 +6,15 @@ import { Plain } from "@/parts/plain";
 import { SaidThen } from "@/parts/said";
 import { StateMark } from "@/parts/state-mark";
 import type { Column } from "@/parts/table";
-import { Age, Id, Took } from "@/parts/values";
+import { Age, Id, Took, Unknown } from "@/parts/values";
 import { Link } from "@/router";
 import { type Line, isOpen, partsOf } from "./line";
 
 /** A bar of the states of a run's steps, with its numbers. */
 export function Steps({ line }: { line: Line }) {
-  const { counts = {}, steps } = line;
+  const { steps } = line;
+  if (!line.counts) return <Unknown reason="the plane does not say how its steps are" />;
+  const { counts } = line;
   const parts = partsOf(counts);
   const says = parts.map((part) => `${count(part.count)} ${part.state}`).join(", ");
   const failed = (counts.failed ?? 0) + (counts.timeout ?? 0);
