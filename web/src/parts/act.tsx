@@ -141,7 +141,7 @@ export function useAct(act: Act) {
     const timer = setTimeout(() => dispatch({ event: "keep" }), RECEIPT_MS);
     return () => clearTimeout(timer);
   }, [settled]);
-  return { state, open, go, keep, undo, undoable: undoable() };
+  return { state, open, go, keep, undo, undoable: back.current !== undefined };
 }
 
 /** The button of an act. It keeps its place: consequence, sending and receipt appear there. */
