@@ -1,14 +1,16 @@
 // One run: is it done, what holds it, where did it break, where did time go. Three views of the same
 // rows, and the story of the selected step beside them. Everything the reader chose is in the address.
 import "./run.css";
-import { Suspense, lazy, useCallback, useRef, useState, useSyncExternalStore } from "react";
+import { Suspense, lazy, useCallback, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { useGet } from "@/api/queries";
 import { ExecutionPanel } from "@/execution/panel";
 import { useTitle } from "@/shell/crumbs";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
+import { Glyph } from "@/parts/state-mark";
 import { setQuery } from "@/router";
 import { RunActs } from "./acts";
-import { countsOf } from "./forest";
+import { cancelsOf } from "./cancelled";
+import { type Forest, countsOf } from "./forest";
 import { GroupsView } from "./groups-view";
 import { Crumbs, Summary } from "./head";
 import { ListView } from "./list-view";
@@ -80,6 +82,7 @@ function Steps({ run, steps, phone, open }: { run: string; steps: StepsSnapshot;
     <>
       <Toolbar model={model} state={state} view={view} setView={setView} total={steps.total} phone={phone} tidy={tidy} open={open} />
       {!steps.complete && <p className="text-xs text-text-3" role="status">reading the steps: {steps.forest.steps.length} of {steps.total}</p>}
+      {view !== "tree" && <Cancels forest={steps.forest} />}
       <div className="flex min-h-0 flex-1">
         {model.rows.length === 0 ? (
           <EmptyState>0 of {steps.total} steps match. <button type="button" className="text-accent" onClick={() => setQuery({ only: null, slower: null })}>Clear the filter</button></EmptyState>
@@ -98,6 +101,20 @@ function Steps({ run, steps, phone, open }: { run: string; steps: StepsSnapshot;
       </div>
     </>
   );
+}
+
+/** More cancels than these in one run are told by their rows alone. */
+const CANCELS_SHOWN = 3;
+
+/** What each cancel ended and what became of that code; opens where it began. The graph has it beside its cards. */
+function Cancels({ forest }: { forest: Forest }) {
+  const cancels = useMemo(() => cancelsOf(forest), [forest]);
+  return cancels.slice(0, CANCELS_SHOWN).map((cancel) => (
+    <p key={cancel.at} className="flex items-center gap-1 pb-1 text-text-2" data-cancel={cancel.members.length}>
+      <Glyph shape="slashed" label="cancelled" />
+      <button type="button" className="min-w-0 truncate text-left hover:underline" title={cancel.text} onClick={() => setStep(forest.steps[cancel.top]?.id ?? null)}>{cancel.text}</button>
+    </p>
+  ));
 }
 
 /** The size class by which the view is chosen: decided once for a run, so that growth changes nothing. */

@@ -11,7 +11,7 @@ import { useKeys } from "@/shell/keys";
 import { AxisHead } from "./axis-head";
 import { type Axis, type View, WHOLE, axisOf, boundsOf, moved, placeOf, workOf, writeView, zoomed } from "./axis";
 import { buckets, drawn } from "./bars";
-import { type Cancel, cancelsOf, codeWords, spanOf } from "./cancelled";
+import { type Cancel, cancelsOf, spanOf } from "./cancelled";
 import type { Critical, Stretch } from "./critical";
 import { type CellsProps, EDGE, type GridModel, StepGrid } from "./grid";
 import { type Forest, type Step, has, isOpen, tookOf } from "./forest";
@@ -27,8 +27,6 @@ type Shared = {
   /** When bars that go on end: moves once a second, and only while something goes on. */
   now: number;
   path: ReadonlyMap<number, Stretch[]> | null;
-  /** What a cancel did, by the step that it began with. */
-  cancels: ReadonlyMap<number, Cancel>;
 };
 
 type Props = GridModel & {
@@ -60,8 +58,7 @@ export function TimeView(props: Props) {
     return found;
   }, [critical, showPath]);
   const cancels = useMemo(() => cancelsOf(forest), [forest]);
-  const byTop = useMemo(() => new Map(cancels.map((cancel) => [cancel.top, cancel])), [cancels]);
-  const shared = useMemo<Shared>(() => ({ scale, now, path, cancels: byTop }), [scale, now, path, byTop]);
+  const shared = useMemo<Shared>(() => ({ scale, now, path }), [scale, now, path]);
   const box = useRef<HTMLDivElement | null>(null);
 
   const zoomTo = (next: View) => setZoom(next, writeView);
@@ -154,7 +151,7 @@ function Lines({ scale, axis, now }: { scale: Scale; axis: Axis; now: number | n
   );
 }
 
-/** Behind the ends of what one cancel ended: a bracket over its rows. The words are in the first row. */
+/** Behind the ends of what one cancel ended: a bracket over its rows. The words stand above all rows. */
 function Brackets({ cancels, rows, scale, height }: { cancels: readonly Cancel[]; rows: GridModel["rows"]; scale: Scale; height: number }) {
   return (
     <div aria-hidden>
@@ -169,19 +166,19 @@ function Brackets({ cancels, rows, scale, height }: { cancels: readonly Cancel[]
 }
 
 function TimeCells({ row, step, forest, shared }: CellsProps<Shared>) {
-  const { scale, now, path, cancels } = shared;
+  const { scale, now, path } = shared;
   if (scale.width === 0) return <div role="gridcell" className="step-time" />;
   return (
     <div role="gridcell" className="step-time">
-      {row.kind === "step" && step && <StepTime step={step} scale={scale} now={isOpen(step) ? now : 0} path={path?.get(step.index) ?? null} cancel={cancels.get(step.index)?.text ?? null} />}
+      {row.kind === "step" && step && <StepTime step={step} scale={scale} now={isOpen(step) ? now : 0} path={path?.get(step.index) ?? null} />}
       {row.kind === "group" && <GroupTime members={row.members} forest={forest} scale={scale} now={now} />}
     </div>
   );
 }
 
-const StepTime = memo(function StepTime({ step, scale, now, path, cancel }: { step: Step; scale: Scale; now: number; path: Stretch[] | null; cancel: string | null }) {
+const StepTime = memo(function StepTime({ step, scale, now, path }: { step: Step; scale: Scale; now: number; path: Stretch[] | null }) {
   const found = useMemo(() => drawn(step, now), [step, now]);
-  const why = cancel === null ? whyOf(step) : [codeWords(step), cancel].filter(Boolean).join(" · ");
+  const why = whyOf(step);
   const took = duration(tookOf(step, now));
   const replayed = has(step, "replayed");
   const { clock } = useDisplay();
