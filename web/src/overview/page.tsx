@@ -2,9 +2,10 @@
 // as it starts, what fails, are agents and nodes there. All of it is one answer of the plane.
 import { useGet } from "@/api/queries";
 import type { Overview } from "@/api/shapes";
+import { useAgeOf } from "@/live/clock";
+import { ago, count, rfc3339 } from "@/look/format";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
-import { count } from "@/look/format";
-import { Age, msOf } from "@/parts/values";
+import { msOf } from "@/parts/values";
 import { PageHead, useTitle } from "@/shell/crumbs";
 import { Failed, Flow, HeldUp, Needs, There } from "./sections";
 
@@ -37,11 +38,16 @@ export default function OverviewPage() {
 
 /** An untroubled plane is one sentence. */
 function Calm({ overview: { flow, as_of } }: { overview: Overview }) {
+  const at = msOf(as_of);
+  const now = useAgeOf(at);
+  const checked = at === null ? "" : `, checked ${ago(now - at)}`;
+  const open = flow.open === 0 ? "Nothing is open" : `${count(flow.open)} open`;
+  const oldest = flow.oldest_wait_ms === null ? "" : `, oldest wait ${waited(flow.oldest_wait_ms)}`;
+  // One text: what grows in it moves nothing that stands beside it.
   return (
     <p className="text-lg" data-calm>
-      Nothing needs you. <span className="text-text-2">
-        {flow.open === 0 ? "Nothing is open" : `${count(flow.open)} open`}
-        {flow.oldest_wait_ms !== null && `, oldest wait ${waited(flow.oldest_wait_ms)}`}, checked <Age at={as_of} />.
+      Nothing needs you. <span className="text-text-2" title={at === null ? undefined : rfc3339(at)}>
+        {`${open}${oldest}${checked}.`}
       </span>
     </p>
   );

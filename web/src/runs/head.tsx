@@ -1,5 +1,6 @@
 // What a run is, in two lines: its state and why, how many steps of each state, where time went,
 // where it comes from. Counts filter the rows below to exactly what they count.
+import { useEffect, useRef } from "react";
 import { count, duration } from "@/look/format";
 import { plain } from "@/look/plain";
 import { missing, money } from "@/usage/sums";
@@ -117,13 +118,24 @@ function Usage({ usage }: { usage: NonNullable<RunShown["usage"]> }) {
 
 function Counts({ counts, phone, open }: { counts: ReadonlyMap<string, number>; phone?: boolean; open: boolean }) {
   const total = [...counts.values()].reduce((sum, many) => sum + many, 0);
-  const states = [...counts].sort(([a], [b]) => (ORDER.indexOf(a) + 1 || 99) - (ORDER.indexOf(b) + 1 || 99));
+  // While it goes on, a state that came keeps its place when it has none for a moment, and a new one
+  // comes last: what one is about to click does not move.
+  const seen = useRef<string[]>([]);
+  const place = (state: string) => ORDER.indexOf(state) + 1 || 99;
+  const known = new Set(open && !phone ? [...seen.current, ...counts.keys(), "running", "queued"] : counts.keys());
+  const fresh = [...known].filter((state) => !open || !seen.current.includes(state)).sort((a, b) => place(a) - place(b));
+  const states = open ? [...seen.current.filter((state) => known.has(state)), ...fresh] : fresh;
+  useEffect(() => {
+    seen.current = states;
+  });
   return (
     <span className={`inline-flex flex-wrap items-center ${phone ? "gap-2" : "gap-3"}`}>
       {phone && <Share counts={counts} />}
       <button type="button" className="hover:underline" onClick={() => setQuery({ only: null, slower: null })}><Room grows={open} ch={phone ? count(total).length : 5}>{count(total)}</Room> {total === 1 ? "step" : "steps"}</button>
-      {states.map(([state, many]) => {
+      {states.map((state) => {
+        const many = counts.get(state) ?? 0;
         const { shape, colour } = lookOf(state);
+        if (many === 0) return <span key={state} aria-hidden className="invisible inline-flex items-center gap-1"><Room ch={4}>{" "}</Room> <Glyph shape={shape} /></span>;
         return (
           <button key={state} type="button" className="inline-flex items-center gap-1 hover:underline" style={{ color: colourOf(colour) }} title={`show the ${count(many)} that are ${state}`} data-count={state} onClick={() => setQuery({ only: state, slower: null })}>
             <Room grows={open} ch={phone ? Math.max(2, count(many).length) : 4}>{count(many)}</Room> <Glyph shape={shape} label={state} />
