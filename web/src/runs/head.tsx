@@ -131,13 +131,13 @@ function Counts({ counts, phone, open }: { counts: ReadonlyMap<string, number>; 
   return (
     <span className={`inline-flex flex-wrap items-center ${phone ? "gap-2" : "gap-3"}`}>
       {phone && <Share counts={counts} />}
-      <button type="button" className="hover:underline" onClick={() => setQuery({ only: null, slower: null })}><Room grows={open} ch={phone ? count(total).length : 5}>{count(total)}</Room> {total === 1 ? "step" : "steps"}</button>
+      <button type="button" className="min-h-6 hover:underline" onClick={() => setQuery({ only: null, slower: null })}><Room grows={open} ch={phone ? count(total).length : 5}>{count(total)}</Room> {total === 1 ? "step" : "steps"}</button>
       {states.map((state) => {
         const many = counts.get(state) ?? 0;
         const { shape, colour } = lookOf(state);
         if (many === 0) return <span key={state} aria-hidden className="invisible inline-flex items-center gap-1"><Room ch={4}>{" "}</Room> <Glyph shape={shape} /></span>;
         return (
-          <button key={state} type="button" className="inline-flex items-center gap-1 hover:underline" style={{ color: colourOf(colour) }} title={`show the ${count(many)} that are ${state}`} data-count={state} onClick={() => setQuery({ only: state, slower: null })}>
+          <button key={state} type="button" className="inline-flex min-h-6 items-center gap-1 hover:underline" style={{ color: colourOf(colour) }} title={`show the ${count(many)} that are ${state}`} data-count={state} onClick={() => setQuery({ only: state, slower: null })}>
             <Room grows={open} ch={phone ? Math.max(2, count(many).length) : 4}>{count(many)}</Room> <Glyph shape={shape} label={state} />
           </button>
         );
