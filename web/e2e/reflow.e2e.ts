@@ -70,8 +70,8 @@ describe.each([
         await measured(watched);
         for (const each of await sideways(page)) wrong.push(`${path}: ${each}`);
         if (!path.includes("login")) {
-          const title = await page.locator("h1").first().boundingBox();
-          if (!title || title.x < 0 || title.x >= size.width || title.y > size.height) wrong.push(`${path}: its title is not in sight`);
+          const title = await page.locator("h1").first().boundingBox({ timeout: 2_000 }).catch(() => null);
+          if (!title || title.x < 0 || title.x >= size.width || title.y > size.height) wrong.push(`${path}: its title is not in sight: ${(await page.locator("main").innerText()).slice(0, 200)}`);
           if ((await page.getByRole("navigation").first().getByRole("link").count()) === 0) wrong.push(`${path}: no way around`);
         }
         await shot(page, `reflow-${what.replaceAll(/\W+/g, "")}-${named(path).replaceAll(/run_\w+|exec_\w+/g, "")}`);
