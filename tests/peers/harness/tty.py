@@ -22,15 +22,15 @@ class Tty:
         self.resize(rows, cols)
         self.before = termios.tcgetattr(theirs)
         self._theirs = theirs
+        # A session of its own with this terminal. Not by `preexec_fn`: among the threads of a test a
+        # fork that runs Python may never come to its `exec`.
         self.process = subprocess.Popen(
-            [binary(), *arguments],
+            ["setsid", "--ctty", binary(), *arguments],
             env={**cli.environment(), **(environment or {})},
             cwd=cli.folder,
             stdin=theirs,
             stdout=theirs if out is None else out,
             stderr=theirs,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
