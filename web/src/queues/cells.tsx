@@ -54,9 +54,9 @@ export function HeldBy({ line }: Cell) {
   const { shape, colour } = lookOf(STATE_OF[held.cause] ?? held.cause);
   const until = msOf(held.until);
   return (
-    <span className="inline-flex min-w-0 items-center gap-2">
+    <span className="inline-flex max-w-full min-w-0 items-center gap-2">
       <Glyph shape={shape} colour={colourOf(colour)} />
-      <span className="truncate" title={held.text}><Said text={held.text} /></span>
+      <span className="min-w-0 truncate" title={held.text}><Said text={held.text} /></span>
       {held.cause === "hold" && <span className="whitespace-nowrap text-text-2"><HeldSince agent={line.agent} /></span>}
       {until !== null && <span className="whitespace-nowrap text-text-2"><Left until={until} /></span>}
     </span>

@@ -51,7 +51,7 @@ export function OneQueue({ agent }: { agent: string }) {
     <>
       <PageHead crumbs={crumbs} acts={acts.map((act) => <ActButton key={act.name} act={act} />)} />
       <dl className="facts">
-        {facts.map(([name, Cell]) => <div key={name}><dt>{name}</dt><dd><Cell line={data} /></dd></div>)}
+        {facts.map(([name, Cell]) => <div key={name} className="max-w-full min-w-0"><dt>{name}</dt><dd className="min-w-0"><Cell line={data} /></dd></div>)}
       </dl>
       <div className="flex items-center gap-2 pb-2"><Toggle on={why === "1"} set={(on) => setWhy(on ? "1" : null)} k="w">why</Toggle></div>
       {why === "1" && <div className="mb-3 max-h-[40vh] overflow-auto border-y border-border"><WhyPanel id={agent} kind="queue" /></div>}
