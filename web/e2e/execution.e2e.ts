@@ -226,7 +226,7 @@ describe("acts: the consequence before, one change, the receipt after", () => {
       const dialog = page.getByRole("dialog");
       await dialog.getByText(would.text).waitFor();
       await dialog.getByRole("button", { name: "Cancel", exact: true }).click();
-      await page.getByRole("status").filter({ hasText: `ended ${would.total}` }).first().waitFor();
+      await page.getByText(`ended ${would.total}`).filter({ visible: true }).first().waitFor();
       await page.locator("main .state-mark[data-state=cancelled]").first().waitFor();
       await until("every row is cancelled", async () => (await page.locator("[role=row][data-state=cancelled]").count()) === would.total);
       expect((await stepsOf(plane, made.run)).map((step) => step.state)).toEqual(Array(would.total).fill("cancelled"));
