@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use muster_engine::event::WorkerChange;
+use muster_engine::row::EventKind;
 use muster_engine::{Event, Limits, Reply, Send};
 use muster_wire::{Category, Lane, Status};
 
@@ -506,6 +507,17 @@ fn an_agent_that_answers_calls_is_alive_without_beats() {
             .any(|send| matches!(send, Send::Probe { .. })),
         "an exchange is a sign of life"
     );
+}
+
+/// What is shown of an instance is not older than what admission goes by.
+#[test]
+fn an_instance_that_never_beat_and_answers_is_told_as_active_at_once() {
+    let mut world = World::new(Limits::default());
+    world.register("a", "i1", "http://h:1");
+    let (_, id) = world.call(Lane::Async, "a.f");
+    assert!(world.told(EventKind::InstanceActive).is_empty());
+    world.answer(&id, Status::Succeeded);
+    assert_eq!(world.told(EventKind::InstanceActive).len(), 1);
 }
 
 #[test]
