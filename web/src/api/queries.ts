@@ -1,10 +1,20 @@
 // The cache of what the plane said. One client for the page; the stream patches or marks stale
 // what is in it. A failed refetch keeps the old data, so that a page shows "as of", not nothing.
-import { QueryClient, keepPreviousData, useQuery as useCached } from "@tanstack/react-query";
+import { QueryCache, QueryClient, keepPreviousData, useQuery as useCached } from "@tanstack/react-query";
 import { type AnswerOf, type Ask, type Routes, get } from "./client";
 import { Problem } from "./problem";
 
+/** Under which who the reader is is kept. */
+export const SESSION_KEY = ["/api/v1/session"] as const;
+
 export const queries = new QueryClient({
+  // Refused: the reader is no longer who the page thinks. What they may is asked again, and the
+  // page asks for a key where it is needed.
+  queryCache: new QueryCache({
+    onError: (error, query) => {
+      if (Problem.of(error).needsKey && query.queryKey[0] !== SESSION_KEY[0]) void queries.invalidateQueries({ queryKey: SESSION_KEY });
+    },
+  }),
   defaultOptions: {
     queries: {
       staleTime: 10_000,

@@ -4,18 +4,29 @@ import { useQuery } from "@tanstack/react-query";
 import type { components } from "muster-openapi";
 import { get } from "./client";
 import type { Problem } from "./problem";
+import { SESSION_KEY } from "./queries";
 
 export type Session = components["schemas"]["SessionShown"];
 
-export const SESSION_KEY = ["/api/v1/session"] as const;
-
-export function useSession(enabled = true): Session | undefined {
+function useAsked(enabled = true) {
   return useQuery<Session, Problem>({
     queryKey: SESSION_KEY,
     queryFn: ({ signal }) => get("/api/v1/session", { signal }),
     staleTime: 60_000,
     enabled,
-  }).data;
+  });
+}
+
+export const useSession = (enabled = true): Session | undefined => useAsked(enabled).data;
+
+/**
+ * Whether this reader may read what wants a scope, so that nothing is asked for only to be
+ * refused. Undefined while the plane has not said who they are; where it cannot say it, it decides.
+ */
+export function useMay(scope: string, unless?: (session: Session) => boolean): boolean | undefined {
+  const { data: session, isError } = useAsked();
+  if (!session) return isError ? true : undefined;
+  return covers(session.scopes, scope) || (unless?.(session) ?? false);
 }
 
 /** Whether a set of scopes covers one: `admin` and `owner` cover all, `agent` covers `agent:ID`. */

@@ -4,7 +4,8 @@ import { useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { addressOf, send } from "@/api/client";
 import type { Problem } from "@/api/problem";
-import { Refused } from "@/login/ask";
+import { ForScope } from "@/login/ask";
+import { ErrorPanel } from "@/parts/says";
 import { Plain } from "@/parts/plain";
 import { Age } from "@/parts/values";
 import { endOf, lastLines } from "./exit";
@@ -16,7 +17,8 @@ type Said = { source: string; text: string | null; at: string | null };
 const ROUTE = "/api/v1/fleet/workers/{worker}/output";
 
 export function Output({ worker }: { worker: Worker }) {
-  return worker.exit ? <LastWords worker={worker} /> : worker.ended_at || worker.state === "queued" ? null : <Screen id={worker.id} />;
+  if (worker.exit) return <LastWords worker={worker} />;
+  return worker.ended_at || worker.state === "queued" ? null : <Screen id={worker.id} />;
 }
 
 function LastWords({ worker }: { worker: Worker }) {
@@ -40,25 +42,35 @@ function LastWords({ worker }: { worker: Worker }) {
 
 function Screen({ id }: { id: string }) {
   const [open, setOpen] = useState(false);
+  return (
+    <section aria-labelledby="screen" className="flex flex-col items-start gap-2">
+      <h2 id="screen" className="visually-hidden">Screen</h2>
+      {open
+        ? <ForScope scope="operate" what="Looking at what a worker says"><Said id={id} /></ForScope>
+        : <button type="button" className="button" onClick={() => setOpen(true)}>Look at its screen</button>}
+    </section>
+  );
+}
+
+function Said({ id }: { id: string }) {
   const said = useQuery<Said, Problem>({
     queryKey: [ROUTE, id],
     queryFn: async ({ signal }) => {
       const answer = await send(addressOf(ROUTE, { path: { worker: id } }), { headers: { accept: "application/json" }, signal });
       return (await answer.json()) as Said;
     },
-    enabled: open,
   });
+  const again = () => void said.refetch();
   return (
-    <section aria-labelledby="screen" className="flex flex-col items-start gap-2">
-      <h2 id="screen" className="visually-hidden">Screen</h2>
-      <button type="button" className="button" onClick={() => (open ? void said.refetch() : setOpen(true))}>{open ? "Look again" : "Look at its screen"}</button>
-      {open && said.error && <Refused error={said.error} what="Looking at what a worker says" scope="operate" retry={() => void said.refetch()} />}
+    <>
+      <button type="button" className="button" autoFocus onClick={again}>Look again</button>
+      {said.error && <ErrorPanel error={said.error} what="what it says" retry={again} />}
       {said.data && (
         <>
           <p className="text-xs text-text-3">its {said.data.source} {said.data.at && <Age at={said.data.at} />}</p>
           <pre className="max-h-96 w-full overflow-auto rounded-sm border border-border bg-sunken p-2" tabIndex={0} aria-label="Screen"><Plain text={said.data.text || "nothing"} lines /></pre>
         </>
       )}
-    </section>
+    </>
   );
 }

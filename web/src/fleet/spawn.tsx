@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useDeferredValue, useEffect, useId, useRef, useState } from "react";
 import { Problem } from "@/api/problem";
-import { AskKey } from "@/login/ask";
+import { ForScope } from "@/login/ask";
 import { Link, navigate, path } from "@/router";
 import { useBarred } from "@/parts/act";
 import { KeyHint } from "@/parts/key-hint";
@@ -119,10 +119,11 @@ export function Spawn({ close, node }: { close(): void; node: string }) {
           {"wanted" in made && <CommandLine command={commandOf(made.wanted)} />}
         </form>
         <div aria-live="polite" className="min-w-0">
-          {problem?.needsKey ? <AskKey what="Starting a process" scope="operate" signedIn={() => setProblem(undefined)} />
-            : problem ? <Refusal problem={problem} />
-            : placed ? <Receipt placed={placed} />
-            : "wanted" in made ? <Plan typed={typed} /> : <p className="text-text-3">Where it would go is shown here.</p>}
+          <ForScope scope="operate" what="Starting a process">
+            {problem ? <Refusal problem={problem} />
+              : placed ? <Receipt placed={placed} />
+              : "wanted" in made ? <Plan typed={typed} /> : <p className="text-text-3">Where it would go is shown here.</p>}
+          </ForScope>
         </div>
       </div>
     </section>
@@ -157,9 +158,7 @@ function Plan({ typed }: { typed: Typed }) {
     staleTime: 2_000,
     placeholderData: (before) => before,
   });
-  if (plan.error) {
-    return plan.error.needsKey ? <AskKey what="Starting a process" scope="operate" signedIn={() => void plan.refetch()} /> : <Refusal problem={plan.error} />;
-  }
+  if (plan.error) return <Refusal problem={plan.error} />;
   if (!plan.data) return null;
   const { would, text: sentence, hint, passed_over, passed_over_counts, candidates } = plan.data;
   return (

@@ -3,6 +3,7 @@
 import { type ReactNode, Suspense, lazy } from "react";
 import { useGet } from "@/api/queries";
 import { count } from "@/look/format";
+import { ForScope } from "@/login/ask";
 import { Link, navigate, path, usePath, useQuery } from "@/router";
 import { KeyHint } from "@/parts/key-hint";
 import { Plain } from "@/parts/plain";
@@ -67,7 +68,9 @@ export default function WorkerPage({ worker }: { worker: string }) {
           {why && <Panel what="why"><WhyPanel id={known.id} /></Panel>}
           {open && (
             <Panel what="the terminal">
-              <Suspense fallback={<Skeleton rows={12} what="the terminal" />}><Terminal worker={known.id} name={known.name} /></Suspense>
+              <ForScope scope="operate" what="Watching a terminal">
+                <Suspense fallback={<Skeleton rows={12} what="the terminal" />}><Terminal worker={known.id} name={known.name} /></Suspense>
+              </ForScope>
             </Panel>
           )}
           {!open && <Panel what="what it is"><Particulars worker={known} /></Panel>}

@@ -1,10 +1,16 @@
-// Asks for a key where it is needed, in place: whatever was refused is asked for again after the
-// sign-in, and the reader has not left the page.
+// Asks for a key where it is needed, in place: what needs one is asked for only by who may have it,
+// and after the sign-in the reader has not left the page.
 import type { ReactNode } from "react";
-import { Problem } from "@/api/problem";
-import { CommandLine, ErrorPanel } from "@/parts/says";
+import { type Session, useMay, useSession } from "@/api/session";
+import { CommandLine, Skeleton } from "@/parts/says";
 import { KeyForm } from "./form";
-import { useSession } from "./session";
+
+/** What is shown only to who may read it; who may not is asked for a key, and the plane for nothing. */
+export function ForScope({ scope, what, unless, children }: { scope: string; what: string; unless?(session: Session): boolean; children: ReactNode }) {
+  const may = useMay(scope, unless);
+  if (may === undefined) return <Skeleton what="what you may" />;
+  return may ? children : <AskKey what={what} scope={scope} />;
+}
 
 /** A form in place of what was refused. `what` completes "… needs a key". */
 export function AskKey({ what, scope, signedIn }: { what: string; scope?: string; signedIn?(): void }) {
@@ -23,11 +29,4 @@ export function AskKey({ what, scope, signedIn }: { what: string; scope?: string
       </KeyForm>
     </section>
   );
-}
-
-/** A failure: one for want of a key asks for it, any other says what it is. */
-export function Refused({ error, what, scope, retry }: { error: unknown; what: string; scope?: string; retry?(): void }): ReactNode {
-  return Problem.of(error).needsKey
-    ? <AskKey what={what} scope={scope} signedIn={retry} />
-    : <ErrorPanel error={error} what={what} retry={retry} />;
 }

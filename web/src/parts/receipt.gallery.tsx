@@ -2,7 +2,7 @@
 // may not do.
 import { Seeded } from "@/gallery/seeded";
 import type { Gallery } from "@/gallery/gallery";
-import { SESSION_KEY } from "@/api/session";
+import { SESSION_KEY } from "@/api/queries";
 import { type Act, ActButton, Receipt } from "./act";
 import { ActGroup } from "./act-group";
 import { ToastCard } from "./toasts";

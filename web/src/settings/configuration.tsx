@@ -2,7 +2,6 @@
 // the answer, so none can be here.
 import { useState } from "react";
 import { useGet } from "@/api/queries";
-import { AskKey } from "@/login/ask";
 import { CommandLine, ErrorPanel, Skeleton } from "@/parts/says";
 import { Plain } from "@/parts/plain";
 import { matching, shownOf } from "./values";
@@ -11,7 +10,6 @@ export default function Configuration() {
   const [wanted, setWanted] = useState("");
   const [changed, setChanged] = useState(false);
   const config = useGet("/api/v1/config");
-  if (config.error?.needsKey) return <AskKey what="Seeing the configuration" scope="admin" signedIn={() => void config.refetch()} />;
   if (config.error && !config.data) return <ErrorPanel error={config.error} what="the configuration" retry={() => void config.refetch()} />;
   if (!config.data) return <Skeleton what="the configuration" />;
   const values = matching(config.data.values, wanted, changed);

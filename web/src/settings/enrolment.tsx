@@ -4,7 +4,6 @@ import { useId, useState } from "react";
 import { act } from "@/api/client";
 import { Problem } from "@/api/problem";
 import { queries, useGet } from "@/api/queries";
-import { AskKey } from "@/login/ask";
 import { planeNow, useSecond } from "@/live/clock";
 import { Link, path } from "@/router";
 import { ActButton } from "@/parts/act";
@@ -20,7 +19,6 @@ const refresh = () => void queries.invalidateQueries({ predicate: ({ queryKey })
 export default function Enrolment() {
   const open = useGet(ROUTE, {}, { refetchInterval: 10_000 });
   const [made, setMade] = useState<Made>();
-  if (open.error?.needsKey) return <AskKey what="Adding a machine" scope="admin" signedIn={() => void open.refetch()} />;
   if (open.error && !open.data) return <ErrorPanel error={open.error} what="tokens" retry={() => void open.refetch()} />;
   if (!open.data) return <Skeleton what="tokens" />;
   return (

@@ -5,7 +5,6 @@ import { useState } from "react";
 import { act } from "@/api/client";
 import { queries, useGet } from "@/api/queries";
 import { shortId } from "@/look/format";
-import { AskKey } from "@/login/ask";
 import { signOut, useSession } from "@/login/session";
 import { useQuery } from "@/router";
 import { ActButton, useBarred } from "@/parts/act";
@@ -32,7 +31,6 @@ export default function Keys() {
   const [making, setMaking] = useState(false);
   const [made, setMade] = useState<{ text: string; what: string }>();
   const barred = useBarred({ scope: "admin" });
-  if (keys.error?.needsKey) return <AskKey what="Seeing and changing keys" scope="admin" signedIn={() => void keys.refetch()} />;
   if (keys.error && !keys.data) return <ErrorPanel error={keys.error} what="keys" retry={() => void keys.refetch()} />;
   if (!keys.data) return <Skeleton what="keys" />;
   const list = keys.data.keys;

@@ -1,25 +1,35 @@
 // Settings: who may, which machines, how this page looks, how the plane is set, what was done.
 // A section a page, each with its own address.
 import { type ComponentType, type LazyExoticComponent, Suspense, lazy } from "react";
+import type { Session } from "@/api/session";
+import { ForScope } from "@/login/ask";
+import { Plain } from "@/parts/plain";
 import { Link } from "@/router";
 import { Panel, Skeleton } from "@/parts/says";
 import { PageHead, useTitle } from "@/shell/crumbs";
 
-type Section = LazyExoticComponent<ComponentType>;
-const SECTIONS: Record<string, { name: string; Section: Section }> = {
-  keys: { name: "Keys", Section: lazy(() => import("./keys")) },
-  nodes: { name: "Node enrolment", Section: lazy(() => import("./enrolment")) },
+type Section = {
+  name: string;
+  Section: LazyExoticComponent<ComponentType>;
+  /** What of it wants the scope `admin`; `unless` the plane shows it to this reader without. */
+  admin?: { what: string; unless?(session: Session): boolean };
+};
+
+const SECTIONS: Record<string, Section> = {
+  keys: { name: "Keys", Section: lazy(() => import("./keys")), admin: { what: "Seeing and changing keys" } },
+  nodes: { name: "Node enrolment", Section: lazy(() => import("./enrolment")), admin: { what: "Adding a machine" } },
   display: { name: "Display", Section: lazy(() => import("./display")) },
   tags: { name: "Tags", Section: lazy(() => import("./tags")) },
-  audit: { name: "Audit log", Section: lazy(() => import("./audit")) },
-  configuration: { name: "Configuration", Section: lazy(() => import("./configuration")) },
+  audit: { name: "Audit log", Section: lazy(() => import("./audit")), admin: { what: "Reading the audit log" } },
+  // On the plane's own machine it is shown without a key.
+  configuration: { name: "Configuration", Section: lazy(() => import("./configuration")), admin: { what: "Seeing the configuration", unless: (session) => session.loopback && session.key_id === null } },
   about: { name: "About", Section: lazy(() => import("./about")) },
 };
 
 export default function SettingsPage({ section = "" }: { section?: string }) {
   // On a wide page the first section is there at once; on a phone the list is.
-  const chosen = SECTIONS[section];
-  const shown = chosen ?? SECTIONS.keys;
+  const chosen = Object.hasOwn(SECTIONS, section) ? SECTIONS[section] : undefined;
+  const shown = chosen ?? (section === "" ? SECTIONS.keys : undefined);
   useTitle(chosen ? `${chosen.name} · Settings` : "Settings");
   return (
     <>
@@ -35,14 +45,18 @@ export default function SettingsPage({ section = "" }: { section?: string }) {
               className="flex min-h-9 items-center rounded-sm px-2 hover:bg-hover sm:aria-[current]:bg-selected sm:min-h-7">{each.name}</Link>
           ))}
         </nav>
-        <div className={`min-w-0 flex-1 ${chosen ? "" : "hidden sm:block"}`}>
-          {shown && (
+        <div className={`min-w-0 flex-1 ${chosen || !shown ? "" : "hidden sm:block"}`}>
+          {shown ? (
             <Panel key={shown.name} what={shown.name}>
-              <Suspense fallback={<Skeleton what={shown.name} />}><shown.Section /></Suspense>
+              <Suspense fallback={<Skeleton what={shown.name} />}><Guarded section={shown} /></Suspense>
             </Panel>
-          )}
+          ) : <p className="text-text-2">Settings have no section <code><Plain text={section} /></code>. Choose one of the list.</p>}
         </div>
       </div>
     </>
   );
+}
+
+function Guarded({ section: { Section, admin } }: { section: Section }) {
+  return admin ? <ForScope scope="admin" {...admin}><Section /></ForScope> : <Section />;
 }

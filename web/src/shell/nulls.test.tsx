@@ -34,7 +34,9 @@ function answered(how: How) {
   return (input: RequestInfo | URL): Promise<Response> => {
     const address = String(input instanceof Request ? input.url : input).replace(/^https?:\/\/[^/]+/, "");
     asked.push(address);
-    const answer = /\/steps(\?|$)/.test(address) ? STEPS : answerTo(address, how);
+    const made = /\/steps(\?|$)/.test(address) ? STEPS : answerTo(address, how);
+    // Who may nothing is asked for a key in place of what this test is about.
+    const answer = address === "/api/v1/session" ? Object.assign(made as object, { scopes: ["admin"] }) : made;
     const body = answer === undefined ? JSON.stringify({ error_category: "not_found", message: "there is no such thing" }) : JSON.stringify(answer);
     return Promise.resolve(new Response(body, { status: answer === undefined ? 404 : 200, headers: { "content-type": "application/json", date: new Date("2026-11-30T08:10:00Z").toUTCString() } }));
   };
