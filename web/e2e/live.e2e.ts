@@ -54,14 +54,15 @@ async function shifts(page: Page): Promise<() => Promise<number>> {
 }
 
 test("seven tabs load, and hold one stream", async () => {
-  const before = await plane.metric("muster_stream_readers");
+  const streams = () => plane.metric(`muster_stream_readers{stream="sse"}`);
+  const before = await streams();
   await on(async ({ page, context }) => {
     const tabs = [page, ...(await Promise.all(Array.from({ length: 6 }, () => context.newPage())))];
     for (const [at, tab] of tabs.entries()) await tab.goto(["/ui/", "/ui/runs", "/ui/agents", `/ui/runs/${runs.failed?.run}`, "/ui/queues", "/ui/fleet", "/ui/health"][at] ?? "/ui/");
     for (const tab of tabs) await isLive(tab);
-    await until("one stream for all of them", async () => (await plane.metric("muster_stream_readers")) === before + 1);
+    await until("one stream for all of them", async () => (await streams()) === before + 1);
   });
-  await until("none afterwards", async () => (await plane.metric("muster_stream_readers")) === before);
+  await until("none afterwards", async () => (await streams()) === before);
 });
 
 test.each([1, -1])("a local clock that is %i h off changes no age", async (hours) => {

@@ -77,10 +77,11 @@ export class Plane {
     return (text ? JSON.parse(text) : undefined) as T;
   }
 
-  /** A number of its metrics; the first of this name. */
-  async metric(name: string): Promise<number> {
+  /** One series of its metrics, named with its labels: their order in the text changes with each start. */
+  async metric(series: string): Promise<number> {
     const text = await (await fetch(`${this.url}/metrics`)).text();
-    return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN);
+    const line = text.split("\n").find((each) => each.startsWith(`${series} `));
+    return line === undefined ? Number.NaN : Number(line.slice(series.length + 1));
   }
 
   /** Runs the command line against this plane; answers with what it printed. */
