@@ -71,8 +71,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     // Whatever compiles the binary builds the dashboard.
     node::ready()?;
     for which in Which::value_variants() {
-        let by_default = options.only.is_empty() && *which != Which::Browser;
-        if by_default || options.only.contains(which) {
+        if options.only.is_empty() || options.only.contains(which) {
             rows.extend(run_part(*which, options));
         }
     }
