@@ -5,7 +5,7 @@ import { addressOf, send } from "@/api/client";
 import { Problem } from "@/api/problem";
 import { CommandLine, ErrorPanel, Skeleton } from "@/parts/says";
 import { useCopy } from "@/parts/values";
-import { quoted } from "./acts/wish";
+import { flag, quoted } from "./acts/wish";
 import { JsonTree } from "./json-tree";
 import { sourceOf, tokensOf } from "./json/tokens";
 import { WHOLE_BYTES, readPayload, textOf } from "./payload";
@@ -68,5 +68,5 @@ export function curlOf(execution: Pick<ExecutionItem, "execution_id" | "target">
 }
 
 export function musterOf(execution: Pick<ExecutionItem, "execution_id" | "target">, input: string | undefined): string {
-  return `muster call ${execution.target} --input ${input === undefined ? `@${execution.execution_id}-input.json` : quoted(input)}`;
+  return `muster call ${execution.target} ${input === undefined ? `--input @${execution.execution_id}-input.json` : flag("--input", input)}`;
 }

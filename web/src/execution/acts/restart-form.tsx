@@ -62,7 +62,7 @@ export default function RestartForm({ id, root, inputSize, wish, editing }: Rest
   });
   const fault = shown.input === null ? undefined : tokensOf(shown.input).fault;
   const name = `restart-${id}`;
-  const command = commandOf(id, shown, window.location.origin);
+  const command = commandOf(id, shown);
   return (
     <div className="flex w-full flex-col gap-3" data-keys="off">
       <Choice legend="What runs again" name={`${name}-scope`} value={shown.scope}

@@ -26,18 +26,21 @@ export function bodyOf(wish: RestartWish): string {
   return `{${parts.join(",")}}`;
 }
 
-/** The same on the command line. It has no way to give another input: then the request itself. */
-export function commandOf(id: string, wish: RestartWish, origin: string): string {
-  if (wish.input !== null) {
-    return `curl -s ${origin}/api/v1/executions/${encodeURIComponent(id)}/restart -H 'content-type: application/json' -d ${quoted(bodyOf(wish))}`;
-  }
+/** The same on the command line. */
+export function commandOf(id: string, wish: RestartWish): string {
   const flags = [
     ...(wish.scope === "workflow" ? [] : [`--scope ${wish.scope}`]),
     ...(wish.reuse === "succeeded-before" ? [] : [`--reuse ${wish.reuse}`]),
     ...(wish.fork ? ["--fork"] : []),
-    ...(wish.reason.trim() ? [`--reason ${quoted(wish.reason.trim())}`] : []),
+    ...(wish.input === null ? [] : [flag("--input", wish.input.trim() || "null")]),
+    ...(wish.reason.trim() ? [flag("--reason", wish.reason.trim())] : []),
   ];
   return ["muster restart", id, ...flags].join(" ");
+}
+
+/** A flag and its value; a value that begins like a flag is tied to it. */
+export function flag(name: string, value: string): string {
+  return `${name}${value.startsWith("-") ? "=" : " "}${quoted(value)}`;
 }
 
 /** One word for a POSIX shell. */
