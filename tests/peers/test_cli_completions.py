@@ -57,6 +57,21 @@ PLACES = [
     (["why", "edge"], {"edge-1"}),
     (["executions", "--agent", "bilg"], {"bilge"}),
     (["executions", "--category", "agent_e"], {"agent_error"}),
+    (["executions", "--state", ""], {
+        "queued", "running", "waiting", "paused", "succeeded", "failed", "cancelled", "timeout",
+    }),
+    (["executions", "--state", "queued,wai"], {"queued,waiting"}),
+    (["runs", "--state", "fail"], {"failed"}),
+    (["workers", "--state", "ex"], {"exited"}),
+    (["approvals", "--status", "req"], {"request_changes"}),
+    (["webhooks", "list", "--state", ""], {"pending", "delivered", "dead"}),
+    (["keys", "create", "--scope", "re"], {"read", "relay"}),
+    (["audit", "--action", "key.cr"], {"key.created"}),
+    (["usage", "--by", "d"], {"day"}),
+    (["nodes", "pin", "edge-1", "sus"], {"suspect"}),
+    (["spawn", "--restart", "on"], {"on-failure"}),
+    (["queues", "cap", "billing", "de"], {"default"}),
+    (["search", "st"], {"state:"}),
     (["config", "admission.max"], {"admission.max_concurrent_per_agent"}),
 ]
 

@@ -19,7 +19,9 @@ mod tags;
 mod tail;
 mod webhooks;
 mod workers;
+mod wrong;
 
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -236,7 +238,7 @@ pub(crate) enum Command {
     Tags(Tags),
     /// Keys: who may do what.
     #[command(
-        after_help = "Examples:\n  muster keys list\n  muster keys create --scope call,read --name ci\n  muster keys revoke key_01KB"
+        after_help = "Examples:\n  muster keys\n  muster keys create --scope call,read --name ci\n  muster keys revoke key_01KB"
     )]
     Keys(Keys),
     /// Stops dispatching, to one agent or to all.
@@ -248,11 +250,11 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  muster unhold billing\n  muster unhold --yes")]
     Unhold(Unhold),
     /// What was set aside because it could not be read or decided.
-    #[command(after_help = "Examples:\n  muster quarantine list\n  muster quarantine show 12")]
+    #[command(after_help = "Examples:\n  muster quarantine\n  muster quarantine show 12")]
     Quarantine(Quarantine),
     /// Messages for webhooks: what waits, what was given up; and sending it again.
     #[command(
-        after_help = "Examples:\n  muster webhooks list --state dead\n  muster webhooks show msg_AbC\n  muster webhooks redrive --all"
+        after_help = "Examples:\n  muster webhooks\n  muster webhooks list --state dead\n  muster webhooks show msg_AbC\n  muster webhooks redrive --all"
     )]
     Webhooks(Webhooks),
     /// Copies a plane's store while it runs.
@@ -302,26 +304,22 @@ pub(crate) fn read() -> Cli {
         Cli::from_arg_matches(&matches)
     })
     .unwrap_or_else(|error| {
-        if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
-            let failure = crate::failure::Failure::new(
-                muster_wire::Category::Validation,
-                said(&error.to_string()),
-            );
-            failure.print(
-                &crate::out::Look::of_this_process(ColourChoice::Never).errors,
-                true,
-            );
-            std::process::exit(i32::from(failure.exit_code()));
+        // Up to where the words of another program begin.
+        let words: Vec<String> = std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned())
+            .take_while(|word| word != "--")
+            .collect();
+        let json = words.iter().any(|word| word == "--json");
+        let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
+        if !error.use_stderr() || is_help {
+            error.exit();
         }
-        error.exit()
+        let failure = wrong::failure(&mut command, &error, &words);
+        let look = crate::out::Look::of_this_process(wrong::colour_of(&words));
+        failure.print(&look.errors, json);
+        std::process::exit(i32::from(failure.exit_code()))
     })
-}
-
-/// The sentence of a wrong command line, without how it is used.
-fn said(text: &str) -> String {
-    let text = text.split("\n\nUsage:").next().unwrap_or(text);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Lists with commands of their own.
@@ -349,7 +347,7 @@ fn refuse_filters_of_one(
     });
     match given {
         Some(id) => Err(command.error(
-            clap::error::ErrorKind::ArgumentConflict,
+            ErrorKind::ArgumentConflict,
             format!("--{id} belongs to the list, and `muster {list} {one}` is about one"),
         )),
         None => Ok(()),

@@ -187,7 +187,7 @@ impl Client {
         if status.as_u16() < 400 {
             return Ok(Answer { body, date });
         }
-        Err(refusal(status.as_u16(), &body))
+        Err(self.refused(path, status.as_u16(), &body))
     }
 
     /// Opens a request with the key. A found key that this plane does not know is another
@@ -277,7 +277,7 @@ impl Client {
                 .await
                 .map_err(|error| self.gone(&error.to_string()))?
                 .to_bytes();
-            return Err(refusal(status, &body));
+            return Err(self.refused(path, status, &body));
         }
         Ok(EventStream {
             body: response.into_body().into_data_stream(),
@@ -303,7 +303,7 @@ impl Client {
                 .await
                 .map_err(|error| self.gone(&error.to_string()))?
                 .to_bytes();
-            return Err(refusal(status.as_u16(), &body));
+            return Err(self.refused(path, status.as_u16(), &body));
         }
         let accepted = response.headers().get("sec-websocket-accept");
         if accepted.and_then(|value| value.to_str().ok())
@@ -315,6 +315,30 @@ impl Client {
             .await
             .map_err(|error| self.gone(&error.to_string()))?;
         Ok(WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Client, None).await)
+    }
+
+    /// A failure from an answer to what was asked there. Where something was not found, the hint
+    /// is the list that it would be in.
+    fn refused(&self, path: &str, status: u16, body: &[u8]) -> Failure {
+        let failure = refusal(status, body);
+        if failure.hint.is_some() || failure.body.error_category != Category::NotFound {
+            return failure;
+        }
+        if failure.body.message.starts_with("there is no route") {
+            let own = self.base.path().trim_end_matches('/');
+            return match own.is_empty() {
+                true => failure.hint(
+                    "the plane is of another version than this command: `muster doctor` compares",
+                ),
+                false => failure.hint(format!(
+                    "is {own} in --server or MUSTER_SERVER right? A plane's address ends with its port; `muster doctor` looks"
+                )),
+            };
+        }
+        match LISTED.iter().find(|(place, _)| path.starts_with(place)) {
+            Some((_, command)) => failure.hint(format!("`{command}` lists them")),
+            None => failure,
+        }
     }
 
     fn absent(&self, what: &str) -> Failure {
@@ -334,6 +358,22 @@ impl Client {
         .seen(what)
     }
 }
+
+/// Where things are, and the command that lists them.
+const LISTED: &[(&str, &str)] = &[
+    ("/api/v1/webhooks/", "muster webhooks"),
+    ("/api/v1/quarantine/", "muster quarantine"),
+    ("/api/v1/keys/", "muster keys"),
+    ("/api/v1/queues/", "muster queues"),
+    ("/api/v1/approvals/", "muster approvals"),
+    ("/api/v1/admin/agents/", "muster tags"),
+    ("/api/v1/nodes/", "muster agents"),
+    ("/api/v1/fleet/nodes/", "muster nodes"),
+    ("/api/v1/fleet/workers/", "muster workers --ended"),
+    ("/api/v1/runs/", "muster runs"),
+    ("/api/v1/workflows/", "muster runs"),
+    ("/api/v1/executions/", "muster executions"),
+];
 
 /// A failure from an answer of 400 and above.
 fn refusal(status: u16, body: &[u8]) -> Failure {
@@ -535,6 +575,32 @@ mod tests {
         let body =
             br#"{"error":"target_not_found","error_category":"target_not_found","message":"no"}"#;
         assert_eq!(refusal(404, body).exit_code(), 66);
+    }
+
+    #[test]
+    fn what_is_not_found_has_the_list_it_would_be_in_for_a_hint() {
+        let body = |message: &str| ErrorBody::new(Category::NotFound, message);
+        let hint = |server: &str, path: &str, message: &str| {
+            let body = serde_json::to_vec(&body(message)).unwrap();
+            let client = Client::new(server, None).unwrap();
+            client.refused(path, 404, &body).hint.unwrap_or_default()
+        };
+        for (path, command) in [
+            ("/api/v1/webhooks/x/redrive", "`muster webhooks` lists"),
+            ("/api/v1/quarantine/1", "`muster quarantine` lists"),
+            ("/api/v1/nodes/x/history", "`muster agents` lists"),
+            ("/api/v1/fleet/nodes/x", "`muster nodes` lists"),
+        ] {
+            assert!(
+                hint("x:80", path, "there is none").starts_with(command),
+                "{path}"
+            );
+        }
+        // What may be anything is looked for everywhere.
+        assert_eq!(hint("x:80", "/api/v1/why/x", "nothing of that id"), "");
+        let told = "there is no route /base/api/v1/nodes; see /docs";
+        assert!(hint("x:80/base", "/api/v1/nodes", told).contains("is /base in --server"));
+        assert!(hint("x:80", "/api/v1/new", told).contains("another version"));
     }
 
     #[test]

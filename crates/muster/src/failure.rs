@@ -63,7 +63,7 @@ impl Failure {
     }
 
     /// The line for programs: the error as the plane has it, what was seen, and the hint.
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let line = Line {
             body: &self.body,
             seen: &self.evidence,
@@ -83,20 +83,20 @@ impl Failure {
         let said = format!(
             "{} {}",
             style.paint(Colour::Red, &word),
-            clean(&self.body.message)
+            style.words(&clean(&self.body.message))
         );
         let mut text = format!("{}\n", style.wrapped(2, &said));
         if let Some(id) = &self.body.execution_id {
             text += &format!("  execution {}\n", clean(id));
         }
         for line in &self.evidence {
-            text += &format!("  {}\n", style.wrapped(4, &clean(line)));
+            text += &format!("  {}\n", style.wrapped(4, &style.words(&clean(line))));
         }
         if let Some(seconds) = self.body.retry_after {
             text += &format!("  worth trying again in {seconds} s\n");
         }
         let hint = self.hint_or_usual();
-        let hint = style.wrapped(6, &clean(&hint));
+        let hint = style.wrapped(6, &style.words(&clean(&hint)));
         text += &format!("{} {hint}\n", style.paint(Colour::Bold, "hint:"));
         text
     }
@@ -118,7 +118,7 @@ fn usual_hint(body: &ErrorBody) -> String {
             "set MUSTER_API_KEY, or run this where the plane's data directory .muster is"
         }
         Category::PermissionDenied | Category::AgentIdTaken | Category::WrongAttempt => {
-            "`muster keys list` says what each key may do; MUSTER_API_KEY names the one to use"
+            "`muster keys` says what each key may do; MUSTER_API_KEY names the one to use"
         }
         Category::NodeUnavailable | Category::AgentUnreachable => {
             "`muster agents` says how each agent is, and `muster why AGENT` says why"

@@ -23,7 +23,7 @@ fn fixture(name: &str) -> Value {
 }
 
 /// Draws a fixture in every way and keeps it in one file.
-fn keep(name: &str, draw: impl Fn(&Style) -> String) {
+pub(crate) fn keep(name: &str, draw: impl Fn(&Style) -> String) {
     keep_with(name, true, draw);
 }
 
@@ -80,6 +80,131 @@ fn longest_word(line: &str) -> usize {
     match is_long || line.trim_start().starts_with(['`', 'm']) && line.contains("muster ") {
         true => usize::MAX,
         false => 0,
+    }
+}
+
+/// Every command, and where what it prints is kept: a golden file; or in brackets why it has none
+/// and which test on a real plane reads it.
+const KEPT: &[(&str, &str)] = &[
+    ("overview", "overview overview_calm"),
+    ("dev", "(a program that stays: tests/processes/dev.rs)"),
+    (
+        "server",
+        "(a program that stays: tests/processes/server.rs)",
+    ),
+    ("node run", "(a program that stays: peers/test_fleet_cli)"),
+    ("node enroll", "(one sentence: peers/test_fleet_cli)"),
+    ("node status", "node_status"),
+    ("node reconnect", "(one sentence: peers/test_fleet_cli)"),
+    ("node drain", "(one sentence: peers/test_fleet_cli)"),
+    ("node stop", "(one sentence: peers/test_fleet_cli)"),
+    ("call", "tree tree_folded errors"),
+    ("agents", "agents"),
+    ("agents show", "agent"),
+    ("agents history", "agent_history"),
+    ("agents retire", "(one sentence: peers/test_cli_acts)"),
+    ("executions", "executions"),
+    ("executions show", "execution"),
+    ("runs", "runs"),
+    ("runs show", "tree tree_folded"),
+    ("compare", "compare"),
+    ("search", "search"),
+    ("cancel", "receipts"),
+    ("pause", "receipts"),
+    ("resume", "receipts"),
+    ("approvals", "approvals"),
+    ("approve", "receipts"),
+    ("reject", "receipts"),
+    ("restart", "receipts"),
+    ("nodes", "nodes"),
+    ("nodes show", "node"),
+    ("nodes history", "node_history"),
+    ("nodes enroll", "receipts"),
+    ("nodes drain", "(one sentence: peers/test_fleet_cli)"),
+    ("nodes cordon", "(one sentence: peers/test_fleet_cli)"),
+    ("nodes activate", "(one sentence: peers/test_fleet_cli)"),
+    ("nodes retire", "(one sentence: peers/test_cli_acts)"),
+    ("nodes pin", "(one sentence: peers/test_fleet_cli)"),
+    ("nodes unpin", "(one sentence: peers/test_fleet_cli)"),
+    ("nodes lost", "(one sentence: peers/test_cli_acts)"),
+    ("nodes delete", "(one sentence: peers/test_cli_acts)"),
+    ("workers", "workers"),
+    ("workers show", "worker"),
+    ("spawn", "(two sentences: peers/test_fleet_cli)"),
+    ("attach", "(a terminal: peers/test_fleet_cli)"),
+    ("logs", "logs"),
+    ("release", "receipts"),
+    ("fleet", "fleet"),
+    ("fleet end-doubt", "(one sentence: peers/test_cli_acts)"),
+    ("drift", "drift"),
+    ("tail", "tail"),
+    ("why", "why why_queue"),
+    ("queues", "queues"),
+    ("queues show", "queue"),
+    ("queues cap", "receipts"),
+    ("usage", "usage"),
+    ("audit", "audit"),
+    ("config", "config"),
+    ("tags", "tags"),
+    ("tags list", "tags"),
+    ("tags approve", "receipts"),
+    ("tags reject", "receipts"),
+    ("keys", "keys"),
+    ("keys list", "keys"),
+    (
+        "keys create",
+        "(a secret and a sentence: peers/test_cli_acts)",
+    ),
+    (
+        "keys code",
+        "(a secret and a sentence: peers/test_cli_acts)",
+    ),
+    ("keys revoke", "receipts"),
+    (
+        "keys rotate",
+        "(a secret and a sentence: peers/test_cli_acts)",
+    ),
+    ("hold", "receipts"),
+    ("unhold", "receipts"),
+    ("quarantine", "quarantine"),
+    ("quarantine list", "quarantine"),
+    ("quarantine show", "quarantined"),
+    ("quarantine drop", "(one sentence)"),
+    ("webhooks", "webhooks"),
+    ("webhooks list", "webhooks"),
+    ("webhooks show", "webhook"),
+    ("webhooks redrive", "webhook"),
+    ("backup", "(one sentence)"),
+    ("restore", "(one sentence)"),
+    ("doctor", "doctor"),
+    ("openapi", "(the document)"),
+    ("completions", "(a script: peers/test_cli_completions)"),
+];
+
+/// A command that is added has its golden file, or says where else it is read.
+#[test]
+fn every_command_that_prints_is_kept() {
+    use clap::CommandFactory;
+    fn look(command: &clap::Command, path: &str, all: &mut Vec<String>) {
+        let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+        for sub in subs {
+            let path = format!("{path} {}", sub.get_name()).trim().to_owned();
+            if !sub.is_subcommand_required_set() {
+                all.push(path.clone());
+            }
+            look(sub, &path, all);
+        }
+    }
+    let mut all = Vec::new();
+    look(&crate::cli::Cli::command(), "", &mut all);
+    let kept: Vec<&str> = KEPT.iter().map(|(path, _)| *path).collect();
+    assert_eq!(all, kept);
+    for (path, files) in KEPT.iter().filter(|(_, files)| !files.starts_with('(')) {
+        for file in files.split(' ') {
+            let file = format!("src/snapshots/muster__golden__{file}.snap");
+            let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+            assert!(file.exists(), "{path}: {}", file.display());
+        }
     }
 }
 
@@ -284,6 +409,26 @@ fn quarantine() {
     keep("quarantine", |style| {
         drawn::quarantine(style, fixture("quarantine"))
     });
+}
+
+#[test]
+fn quarantined() {
+    keep("quarantined", |style| {
+        let mut one = fixture("quarantine")["items"][0].clone();
+        one["what"] = serde_json::json!("\u{1b}[2J not JSON at byte 17 of a row of 2,114 bytes: {");
+        drawn::quarantined(style, &one)
+    });
+}
+
+#[test]
+fn node_status() {
+    keep("node_status", |style| drawn::node_status(style, noon()));
+}
+
+/// Receipts of acts are sentences, as long as they are.
+#[test]
+fn receipts() {
+    insta::assert_snapshot!("receipts", drawn::receipts());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
     #[command(subcommand)]
-    pub(crate) command: KeysCommand,
+    pub(crate) command: Option<KeysCommand>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub(crate) struct Quarantine {
     #[command(subcommand)]
-    pub(crate) command: QuarantineCommand,
+    pub(crate) command: Option<QuarantineCommand>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub(crate) struct Webhooks {
     #[command(subcommand)]
-    pub(crate) command: WebhooksCommand,
+    pub(crate) command: Option<WebhooksCommand>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -21,8 +21,8 @@ pub(crate) enum WebhooksCommand {
         /// Only of this execution.
         #[arg(long)]
         execution: Option<String>,
-        /// How many.
-        #[arg(long)]
+        /// How many at most; 50 unless told.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         limit: Option<u32>,
     },
     /// One message.
@@ -43,4 +43,13 @@ pub(crate) enum WebhooksCommand {
         #[arg(long)]
         all: bool,
     },
+}
+
+impl WebhooksCommand {
+    /// What `muster webhooks` alone is.
+    pub(crate) const ALL: Self = Self::List {
+        state: None,
+        execution: None,
+        limit: None,
+    };
 }

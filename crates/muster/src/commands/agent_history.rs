@@ -4,7 +4,7 @@ use muster_wire::Timestamp;
 use serde_json::Value;
 
 use super::envelope::print_one;
-use super::executions::since;
+use super::executions::{shown_id, since};
 use super::resolve::{self, Noun};
 use super::{Asking, item};
 use crate::cli::History;
@@ -80,11 +80,11 @@ pub(super) fn text_of(style: &Style, body: &Value) -> String {
             (Some(from), None) => format!("{from} → gone"),
             (None, None) => word("kind").unwrap_or_else(|| "—".to_owned()),
         };
-        let whose = word("instance")
-            .map(|id| format!("  {id}"))
-            .unwrap_or_default();
+        // On a terminal short, as every command takes it.
+        let whose = word("instance").or_else(|| word("worker"));
+        let whose = whose.map_or_else(String::new, |id| format!("{} ", shown_id(style, &id)));
         let said = word("evidence").unwrap_or_default();
-        let line = style.words(&format!("{became}{whose}: {said}"));
+        let line = style.words(&format!("{whose}{became}: {said}"));
         text += &format!("  {age:>8}  {}\n", style.wrapped(12, &line));
     }
     if body.get("more") == Some(&Value::Bool(true))

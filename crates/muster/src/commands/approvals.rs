@@ -80,9 +80,7 @@ fn row(style: &Style, item: &Value, now: Timestamp) -> Vec<Cell> {
         })
     } else {
         let since = item::time(item, &["responded_at"]);
-        since.map_or_else(String::new, |at| {
-            format!("{} ago", span::age(item::between(at, now)))
-        })
+        since.map_or_else(String::new, |at| span::ago(item::between(at, now)))
     };
     let execution = item::raw(item, &["execution_id"]).unwrap_or_default();
     vec![
@@ -115,7 +113,7 @@ pub(super) async fn decide(asking: &Asking<'_>, args: &Decide, decision: &str) -
     Ok(0)
 }
 
-fn sentence(answer: &Value, decision: &str, id: &str) -> String {
+pub(super) fn sentence(answer: &Value, decision: &str, id: &str) -> String {
     let request = item::text(answer, &["approval_request_id"]).unwrap_or_default();
     if answer.get("repeated").and_then(Value::as_bool) == Some(true) {
         return format!("{request} was {decision} before");

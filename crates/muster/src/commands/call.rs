@@ -93,9 +93,20 @@ impl Follow<'_> {
             Waited::Ended(fields) => ended(asking, self, &fields, &execution, &run).await,
             Waited::TimeUp => Err(still_running(&execution, self.bound.unwrap_or_default())),
             Waited::Left => {
-                out::talk(&format!(
-                    "it goes on: muster why {execution} · muster executions show {execution} · muster cancel {execution}"
-                ));
+                let next = format!(
+                    "muster why {execution} · muster executions show {execution} · muster cancel {execution}"
+                );
+                if asking.json {
+                    let mut body = ErrorBody::new(
+                        Category::StillRunning,
+                        format!("{} was left with Ctrl-C; it goes on", self.target),
+                    );
+                    body.execution_id = Some(execution.clone());
+                    let left = Failure::from(body).seen(format!("run {run}")).hint(next);
+                    left.print(&asking.look.errors, true);
+                } else {
+                    out::talk(&format!("it goes on: {next}"));
+                }
                 Ok(Category::Cancelled.exit_code())
             }
         }

@@ -82,7 +82,7 @@ pub(super) async fn run_of(asking: &Asking<'_>, typed: &str) -> Outcome<String> 
 }
 
 /// The answer comes before any agent was told: it says how many are to be.
-fn sentence(receipt: &Value, tree: bool, id: &str) -> String {
+pub(super) fn sentence(receipt: &Value, tree: bool, id: &str) -> String {
     let ended = receipt
         .get("cancelled")
         .and_then(Value::as_array)

@@ -86,6 +86,8 @@ pub(super) fn compared(a: &str, b: &str, left: &Listed, right: &Listed, all: boo
     let pairs = pair(&left.items, &right.items);
     let total = pairs.len();
     let mut same = 0usize;
+    let lone = |side: fn(&Pair) -> bool| pairs.iter().filter(|pair| side(pair)).count();
+    let (only_a, only_b) = (lone(|pair| pair.b.is_none()), lone(|pair| pair.a.is_none()));
     let mut items = Vec::new();
     for pair in &pairs {
         let differs = differences(pair);
@@ -109,6 +111,8 @@ pub(super) fn compared(a: &str, b: &str, left: &Listed, right: &Listed, all: boo
         ("b", json!(b)),
         ("total", json!(total)),
         ("same", json!(same)),
+        ("only_a", json!(only_a)),
+        ("only_b", json!(only_b)),
     ] {
         listed.more.insert(name.to_owned(), value);
     }
@@ -272,13 +276,30 @@ pub(super) fn draw(style: &Style, listed: &Listed) -> String {
             .unwrap_or_default();
         shown_id(style, &out::clean(id))
     };
-    let mut text = style.words(&format!(
-        "A {}  B {}: {} steps in pairs, {} the same\n",
+    let (total, same) = (count("total"), count("same"));
+    let (only_a, only_b) = (count("only_a"), count("only_b"));
+    let differ = total.saturating_sub(same + only_a + only_b);
+    let mut said = vec![format!("{} the same", span::number(same))];
+    for (n, words) in [
+        (differ, if differ == 1 { "differs" } else { "differ" }),
+        (only_a, "only in A"),
+        (only_b, "only in B"),
+    ] {
+        if n > 0 {
+            said.push(format!("{} {words}", span::number(n)));
+        }
+    }
+    let steps = match total {
+        1 => "1 step".to_owned(),
+        n => format!("{} steps", span::number(n)),
+    };
+    let head = format!(
+        "A {}  B {}: {steps}, {}",
         run("a"),
         run("b"),
-        span::number(count("total")),
-        span::number(count("same")),
-    ));
+        said.join(", ")
+    );
+    let mut text = style.wrapped(2, &style.words(&head)) + "\n";
     if listed.items.is_empty() {
         text += "no step differs in state, error, attempts or size\n";
         return text;

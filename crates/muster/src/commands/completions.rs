@@ -8,6 +8,8 @@ use std::time::Duration;
 use clap::CommandFactory;
 use clap_complete::env::{CompleteEnv, Shells};
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
+use muster_wire::Status;
+use muster_wire::fleet::WorkerState;
 use serde_json::Value;
 
 use super::item;
@@ -25,6 +27,30 @@ const OFFERED: usize = 100;
 /// So much of what a thing is stands beside it.
 const BESIDE: usize = 60;
 
+const APPROVALS: &[&str] = &[
+    "pending",
+    "approved",
+    "rejected",
+    "request_changes",
+    "expired",
+    "closed",
+];
+const DELIVERIES: &[&str] = &["pending", "delivered", "dead"];
+/// Those before a colon take an id behind it.
+const SCOPES: &[&str] = &[
+    "agent", "agent:", "call", "read", "operate", "worker:", "node:", "relay", "admin",
+];
+const FILTERS: &[&str] = &[
+    "state:",
+    "agent:",
+    "fn:",
+    "category:",
+    "reason:",
+    "label:",
+    "session:",
+    "since:",
+];
+
 /// What may stand somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Thing {
@@ -38,7 +64,8 @@ enum Thing {
     Message,
     Quarantined,
     Setting,
-    Category,
+    /// What the audit log has seen.
+    Audited,
 }
 
 /// Prints the script of a shell.
@@ -68,9 +95,14 @@ pub(crate) fn answer() {
 /// The command line with what may stand in its places.
 fn with_values(command: clap::Command, path: &str) -> clap::Command {
     command
-        .mut_args(|arg| match things_at(path, arg.get_id().as_str()) {
-            [] => arg,
-            things => arg.add(ArgValueCompleter::new(|typed: &OsStr| offer(things, typed))),
+        .mut_args(|arg| {
+            let words = words_at(path, arg.get_id().as_str());
+            match things_at(path, arg.get_id().as_str()) {
+                [] if words.is_empty() => arg,
+                things => arg.add(ArgValueCompleter::new(move |typed: &OsStr| {
+                    offer(&words, things, typed)
+                })),
+            }
         })
         .mut_subcommands(|sub| {
             let path = format!("{path} {}", sub.get_name());
@@ -102,22 +134,44 @@ fn things_at(path: &str, arg: &str) -> &'static [Thing] {
         (_, "worker") => &[Worker],
         (_, "run") => &[Run],
         (_, "execution") => &[Execution],
-        (_, "category") => &[Category],
+        ("audit", "action") => &[Audited],
         _ => &[],
     }
 }
 
-/// Everything of these kinds that begins with what is typed.
-fn offer(things: &[Thing], typed: &OsStr) -> Vec<CompletionCandidate> {
+/// The words that may stand at an argument whose words are known here. A plane may know more:
+/// what is typed is the plane's to refuse.
+fn words_at(path: &str, arg: &str) -> Vec<&'static str> {
+    let of = path.split(' ').next().unwrap_or_default();
+    match (of, arg) {
+        ("executions" | "runs", "state") => Status::ALL.iter().map(|word| word.word()).collect(),
+        ("workers", "state") => {
+            let all = WorkerState::ALL.iter();
+            all.map(|word| word.word()).collect()
+        }
+        ("approvals", "status") => APPROVALS.to_vec(),
+        ("webhooks", "state") => DELIVERIES.to_vec(),
+        ("keys", "scope") => SCOPES.to_vec(),
+        ("spawn", "restart") => vec!["never", "on-failure", "always"],
+        ("queues", "cap") => vec!["off", "default"],
+        ("search", "words") => FILTERS.to_vec(),
+        (_, "category") => muster_wire::Category::ALL
+            .iter()
+            .map(muster_wire::Category::word)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Every word, and everything of these kinds, that begins with what is typed.
+fn offer(words: &[&str], things: &[Thing], typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else {
         return Vec::new();
     };
-    let mut found = Vec::new();
-    if things.contains(&Thing::Category) {
-        let words = muster_wire::Category::ALL.iter();
-        found.extend(words.map(|category| (category.word().to_owned(), String::new())));
-    }
-    if let Ok(client) = Client::find(server_of_the_line().as_deref())
+    let words = words.iter().map(|word| ((*word).to_owned(), String::new()));
+    let mut found: Vec<(String, String)> = words.collect();
+    if !things.is_empty()
+        && let Ok(client) = Client::find(server_of_the_line().as_deref())
         && let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -176,14 +230,19 @@ async fn known(client: &Client, thing: Thing, typed: &str) -> Vec<(String, Strin
         Thing::Message => format!("/api/v1/webhooks?limit={OFFERED}"),
         Thing::Quarantined => "/api/v1/quarantine".to_owned(),
         Thing::Setting => "/api/v1/config".to_owned(),
-        Thing::Category => return Vec::new(),
+        Thing::Audited => "/api/v1/audit?limit=500".to_owned(),
     };
     let body = match tokio::time::timeout(PATIENCE, client.get_json(&path)).await {
         Ok(Ok(body)) => body,
         _ => return Vec::new(),
     };
     let items = Listed::of(body).items;
-    items.iter().flat_map(|item| named(thing, item)).collect()
+    let mut all: Vec<_> = items.iter().flat_map(|item| named(thing, item)).collect();
+    if thing == Thing::Audited {
+        all.sort();
+        all.dedup();
+    }
+    all
 }
 
 /// What an item of a list may be called, and what it is.
@@ -194,6 +253,7 @@ fn named(thing: Thing, of: &Value) -> Vec<(String, String)> {
         // A machine goes by its name.
         Thing::Node | Thing::Worker => &["name", "id", "worker_id"],
         Thing::Setting => &["key"],
+        Thing::Audited => &["action"],
         _ => &["id", "node_id"],
     };
     let Some(id) = item::raw(of, ids) else {
@@ -222,6 +282,7 @@ fn named(thing: Thing, of: &Value) -> Vec<(String, String)> {
         Thing::Message => vec![(id, beside(&["state", "type"]))],
         Thing::Quarantined => vec![(id, beside(&["kind", "about"]))],
         Thing::Setting => vec![(id, beside(&["source"]))],
+        Thing::Audited => vec![(id, String::new())],
         _ => vec![(clean(&id), beside(&["state"]))],
     }
 }
@@ -254,6 +315,45 @@ mod tests {
         command.clone().debug_assert();
         look(&command, "muster", &mut seen);
         assert!(seen > 40, "only {seen} places");
+    }
+
+    /// Words that the document of the API closes are offered, all of them.
+    #[test]
+    fn closed_words_are_those_of_the_api() {
+        let document: Value =
+            serde_json::from_str(include_str!("../../../../openapi.json")).unwrap();
+        for (path, arg, schema) in [
+            ("executions", "state", "Status"),
+            ("runs", "state", "Status"),
+            ("workers", "state", "WorkerState"),
+            ("approvals", "status", "ApprovalState"),
+            ("webhooks list", "state", "DeliveryState"),
+            ("spawn", "restart", "RestartMode"),
+            ("executions", "category", "Category"),
+        ] {
+            let words = &document["components"]["schemas"][schema]["enum"];
+            assert_eq!(&json!(words_at(path, arg)), words, "{path} {arg}");
+        }
+    }
+
+    /// A list that is filtered by a closed word offers it, whoever adds it.
+    #[test]
+    fn every_closed_word_of_the_command_line_is_offered() {
+        fn look(command: &clap::Command, path: &str) {
+            for arg in command.get_arguments() {
+                let id = arg.get_id().as_str();
+                // A node's `--state` is a directory.
+                let closed = matches!(id, "state" | "status" | "scope" | "category" | "action")
+                    && !path.starts_with("muster node ");
+                let offers = arg.get::<ArgValueCompleter>().is_some()
+                    || !arg.get_possible_values().is_empty();
+                assert!(offers || !closed, "{path}: --{id} offers nothing");
+            }
+            for sub in command.get_subcommands() {
+                look(sub, &format!("{path} {}", sub.get_name()));
+            }
+        }
+        look(&with_values(Cli::command(), ""), "muster");
     }
 
     #[test]

@@ -123,8 +123,8 @@ fn last_use(would: &Value) -> Option<String> {
     let as_of = item::time(would, &["as_of"]).unwrap_or_else(Timestamp::wall_clock);
     Some(match item::time(would, &["last_used_at"]) {
         Some(at) => format!(
-            "last used {} ago{}",
-            out::span::age(item::between(at, as_of)),
+            "last used {}{}",
+            out::span::ago(item::between(at, as_of)),
             by.unwrap_or_default()
         ),
         None => "never used".to_owned(),

@@ -253,8 +253,11 @@ pub(super) fn text_of(style: &Style, whole: &str, fields: &Fields, input: Option
             .number("duration_ms")
             .map(|ms| span::duration(i64::try_from(ms).unwrap_or(i64::MAX))),
     );
-    line("reason", Some(reason).filter(|reason| !reason.is_empty()));
-    line("category", fields.text("error_category"));
+    let category = fields.text("error_category");
+    // A finer word, where it is one.
+    let is_finer = !reason.is_empty() && category.as_ref() != Some(&reason);
+    line("reason", Some(reason).filter(|_| is_finer));
+    line("category", category);
     line(
         "error",
         fields

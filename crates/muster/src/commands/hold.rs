@@ -87,7 +87,7 @@ fn is_held(held: &Value, agent: Option<&str>) -> bool {
 }
 
 /// What stays held, with the command that lifts it.
-fn still_held(held: &Value) -> Vec<String> {
+pub(super) fn still_held(held: &Value) -> Vec<String> {
     let all = (held["held"] == true)
         .then(|| "everything is still held; lift it: muster unhold".to_owned());
     let agents = held_agents(held).into_iter().map(|agent| {
@@ -98,7 +98,7 @@ fn still_held(held: &Value) -> Vec<String> {
 }
 
 /// What would go out, in a sentence.
-fn sends(would: &Value) -> String {
+pub(super) fn sends(would: &Value) -> String {
     let total = item::number(would, &["executions"]).unwrap_or(0);
     let messages = item::number(would, &["webhooks"]).unwrap_or(0);
     let told = match messages {

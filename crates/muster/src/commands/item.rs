@@ -124,6 +124,8 @@ fn waits(item: &Value, wait: &Value, now: Timestamp) -> String {
         "agent_restart" | "awaiting_agent_restart" => format!("waits for {agent} to restart"),
         "hold" | "held" => "held".to_owned(),
         "dispatch" | "waiting_for_dispatch" => "waits for a free connection".to_owned(),
+        "approval" | "waiting_for_approval" => "a person decides".to_owned(),
+        "awaiting_child" | "waiting_child" => "waits for a call of its own".to_owned(),
         other => other.replace('_', " "),
     };
     match (text(wait, &["reason"]), text(wait, &["text"])) {

@@ -27,7 +27,7 @@ const COLUMNS: &[Column] = &[
     },
     Column {
         title: "SCOPES",
-        give: Give::Never,
+        give: Give::Wrap,
     },
     Column {
         title: "USED",
@@ -45,7 +45,7 @@ const COLUMNS: &[Column] = &[
 
 /// Lists, makes, ends, replaces.
 pub(super) async fn run(asking: &Asking<'_>, args: &Keys) -> Outcome<u8> {
-    match &args.command {
+    match args.command.as_ref().unwrap_or(&KeysCommand::List) {
         KeysCommand::List => {
             let list = List {
                 kind: "keys",

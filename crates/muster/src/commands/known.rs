@@ -47,7 +47,7 @@ impl Known {
     pub(super) fn whole(&self, now: Timestamp) -> String {
         let mut text = self.text();
         if let (None, Some((_, Some(at)))) = (self.value, self.last) {
-            text += &format!(", {} ago", span::age(item::between(at, now)));
+            text += &format!(", {}", span::ago(item::between(at, now)));
         }
         if let (None, Some(reason)) = (self.value, &self.reason) {
             text += &format!(": {}", words(reason));

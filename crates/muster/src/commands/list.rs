@@ -3,12 +3,12 @@
 use std::future::Future;
 use std::time::Duration;
 
-use muster_wire::Timestamp;
+use muster_wire::{Category, Timestamp};
 use serde_json::{Map, Value};
 
 use super::{Asking, envelope, waits};
 use crate::client::query;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::out::{self, Style};
 
 /// A list as it is asked for and drawn.
@@ -110,15 +110,30 @@ pub(super) async fn run(asking: &Asking<'_>, list: &List, watch: bool) -> Outcom
         }
         return Ok(0);
     }
-    until_left(again_and_again(asking, list)).await
+    until_left(asking, again_and_again(asking, list)).await
 }
 
 /// Does something until Ctrl-C, which ends it whatever it waits for at that moment.
-pub(super) async fn until_left(work: impl Future<Output = Outcome<u8>>) -> Outcome<u8> {
+pub(super) async fn until_left(
+    asking: &Asking<'_>,
+    work: impl Future<Output = Outcome<u8>>,
+) -> Outcome<u8> {
     tokio::select! {
         ended = work => ended,
-        _ = tokio::signal::ctrl_c() => Ok(0),
+        _ = tokio::signal::ctrl_c() => Ok(left(
+            asking,
+            "only the looking ended; `muster overview` shows how it is",
+        )),
     }
+}
+
+/// The exit code of what was left with Ctrl-C; programs are told so in the error shape.
+pub(super) fn left(asking: &Asking<'_>, hint: &str) -> u8 {
+    let failure = Failure::new(Category::Cancelled, "stopped with Ctrl-C").hint(hint);
+    if asking.json {
+        failure.print(&asking.look.errors, true);
+    }
+    failure.exit_code()
 }
 
 async fn again_and_again(asking: &Asking<'_>, list: &List) -> Outcome<u8> {

@@ -167,17 +167,68 @@ fn wait(work: impl Future<Output = Outcome<u8>>) -> Outcome<u8> {
 #[cfg(test)]
 pub(crate) mod drawn {
     use muster_wire::Timestamp;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::list::Listed;
     use super::{
-        agent_history, agents, approvals, audit, compare, config, doctor as doctor_command, drift,
-        executions, fleet, keys, logs as logs_command, nodes, overview, progress, quarantine,
-        queues, runs, search, tags, tail as tail_command, usage, webhooks, why as why_command,
-        workers,
+        agent_history, agents, approvals, audit, cancel, compare, config, consequence,
+        doctor as doctor_command, drift, executions, fleet, hold, keys, logs as logs_command,
+        node as node_command, node_wishes, nodes, overview, pauses, progress, quarantine, queues,
+        release, restart, runs, search, tags, tail as tail_command, usage, webhooks,
+        why as why_command, workers,
     };
     use crate::out::{Style, id, tree as trees};
 
+    pub(crate) fn quarantined(style: &Style, body: &Value) -> String {
+        quarantine::text_of(style, body)
+    }
+    pub(crate) fn node_status(style: &Style, now: Timestamp) -> String {
+        node_command::text_of(style, &node_command::tests::report(), true, now)
+    }
+    /// What acts say of themselves when they are done, or before.
+    pub(crate) fn receipts() -> String {
+        const ID: &str = "exec_01KB6E7M9QX2T4V8N0R53QH8ZT";
+        const RUN: &str = "run_01KB6E7M9QX2T4V8N0P4D1XW00";
+        let cancelled = json!({"cancelled": [ID, "exec_2"], "told": 2});
+        let moved = json!({"paused": [ID], "resumed": [ID], "state": "running"});
+        let decided = json!({"approval_request_id": "req-1", "new_status": "running"});
+        let mut restarted = json!({
+            "scope": "workflow", "source_run_id": RUN, "restarted_execution_id": ID,
+            "replay_mode": "all-succeeded",
+        });
+        restarted["kind"] = json!("fork");
+        let cap = json!({"agent": "billing", "cap": 8, "was": 4, "was_source": "config"});
+        let held = json!({"held": true, "agents": ["billing"]});
+        let would = json!({
+            "executions": 3, "webhooks": 2, "queued": [{"agent": "billing", "executions": 3}],
+        });
+        let revoked = json!({
+            "text": "the key ci ends now; 1 session ends with it",
+            "as_of": "2026-11-29T18:00:00.000Z",
+            "last_used_at": "2026-11-29T17:57:00.000Z", "last_used_by": "10.0.0.7",
+        });
+        let worker = json!({"name": "coder-1", "state": "exited", "exit": {"code": 0}});
+        let tagged = json!({"agent": "billing", "pending": ["finance"], "callable": false});
+        let enrolled = json!({"token": "enr_x"});
+        let mut all = vec![
+            cancel::sentence(&cancelled, false, ID),
+            cancel::sentence(&cancelled, true, RUN),
+            pauses::sentence(&moved, false, true, ID),
+            pauses::sentence(&moved, true, true, RUN),
+            pauses::sentence(&moved, false, false, ID),
+            approvals::sentence(&decided, "approved", ID),
+            restart::sentence(&restarted),
+            release::said(&worker),
+            tags::sentence(&tagged),
+            queues::cap_sentence(&cap),
+            format!("back: {}", queues::undo(&cap)),
+            hold::sends(&would),
+            node_wishes::command_for("http://10.0.0.5:8080", &enrolled),
+        ];
+        all.extend(hold::still_held(&held));
+        all.extend(consequence::lines(&revoked));
+        all.join("\n")
+    }
     pub(crate) fn executions(style: &Style, body: Value) -> String {
         executions::draw(style, &Listed::of(body))
     }

@@ -269,7 +269,12 @@ fn as_json(report: &StatusReport) -> Value {
 }
 
 /// A node for people.
-fn text_of(style: &Style, report: &StatusReport, running: bool, now: Timestamp) -> String {
+pub(super) fn text_of(
+    style: &Style,
+    report: &StatusReport,
+    running: bool,
+    now: Timestamp,
+) -> String {
     let ago = |at: Timestamp| ago(now, at);
     let link = &report.link;
     let (word, colour) = match (running, link.state) {
@@ -341,14 +346,16 @@ fn text_of(style: &Style, report: &StatusReport, running: bool, now: Timestamp) 
             format!("  pid {pid}{}", if gone { " (gone)" } else { "" })
         });
         let up = worker.started_at.map(|at| format!("  up {}", ago(at)));
-        text += &format!(
-            "  {:10} {}  {}  {}{}{}\n",
+        line(
             "worker",
-            out::clean(&worker.worker_id),
-            out::clean(&worker.name),
-            worker.state,
-            pid.unwrap_or_default(),
-            up.unwrap_or_default(),
+            format!(
+                "{}  {}  {}{}{}",
+                worker.worker_id,
+                worker.name,
+                worker.state,
+                pid.unwrap_or_default(),
+                up.unwrap_or_default(),
+            ),
         );
     }
     style.words(&text)
@@ -416,10 +423,11 @@ fn from_run(error: RunError) -> Failure {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn report() -> StatusReport {
+    /// A daemon that lost its plane.
+    pub(in crate::commands) fn report() -> StatusReport {
         let link: Value = json!({
             "state": "reconnecting", "since": 60_000_000, "reason": "the plane does not acknowledge",
             "evidence": "beat 7 has waited 15.2 s\u{1b}[2J", "next": "dials again in 4.0 s",

@@ -200,7 +200,7 @@ async fn enroll(asking: &Asking<'_>, args: &Enroll) -> Outcome<u8> {
 }
 
 /// What to run on the machine.
-fn command_for(plane: &str, made: &Value) -> String {
+pub(super) fn command_for(plane: &str, made: &Value) -> String {
     let token = item::text(made, &["token"]).unwrap_or_default();
     format!("muster node enroll --plane {plane} --token {token} && muster node run")
 }

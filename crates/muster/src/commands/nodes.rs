@@ -287,7 +287,7 @@ fn wished(node: &Value, now: Timestamp) -> String {
             text += &format!(", by {by}");
         }
         if let Some(at) = item::time(of, &["at"]) {
-            text += &format!(" {} ago", span::age(item::between(at, now)));
+            text += &format!(" {}", span::ago(item::between(at, now)));
         }
         if let Some(reason) = item::text(of, &["reason"]) {
             text += &format!(": {reason}");
@@ -299,10 +299,7 @@ fn wished(node: &Value, now: Timestamp) -> String {
 /// `2 s ago, by node: beat 114 acknowledged`.
 fn fact_of(fact: &Value, now: Timestamp) -> String {
     let age = match item::time(fact, &["at"]) {
-        Some(at) => match span::age(item::between(at, now)).as_str() {
-            "now" => "now".to_owned(),
-            age => format!("{age} ago"),
-        },
+        Some(at) => span::ago(item::between(at, now)),
         None => "never".to_owned(),
     };
     let by = item::text(fact, &["by"]).unwrap_or_else(|| "plane".to_owned());

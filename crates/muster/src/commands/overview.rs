@@ -27,7 +27,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Overview) -> Outcome<u8> {
         print(asking, &asking.client.get_json(PATH).await?);
         return Ok(0);
     }
-    list::until_left(again_and_again(asking)).await
+    list::until_left(asking, again_and_again(asking)).await
 }
 
 async fn again_and_again(asking: &Asking<'_>) -> Outcome<u8> {

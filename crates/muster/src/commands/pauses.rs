@@ -42,7 +42,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Pause, on: bool) -> Outcome<
     Ok(0)
 }
 
-fn sentence(receipt: &Value, tree: bool, on: bool, id: &str) -> String {
+pub(super) fn sentence(receipt: &Value, tree: bool, on: bool, id: &str) -> String {
     let word = if on { "paused" } else { "resumed" };
     let moved = receipt
         .get(word)

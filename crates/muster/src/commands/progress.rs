@@ -198,7 +198,14 @@ impl Waiting<'_> {
         let room = out::rows().saturating_sub(2 + usize::from(is_open)).max(2);
         let mut text = tree::draw(style, &steps, &short, room);
         if is_open {
-            let hint = format!("  Ctrl-C leaves it running · muster why {short}");
+            let asks = steps
+                .iter()
+                .find(|step| step.reason.starts_with("waiting_for_approval"));
+            let decide = asks.map_or_else(String::new, |step| {
+                let short = id::short(&step.id, style.ellipsis());
+                format!(" · muster approve {short}")
+            });
+            let hint = format!("  Ctrl-C leaves it running{decide} · muster why {short}");
             text += &style.paint(Colour::Dim, &style.words(&hint));
             text.push('\n');
         }

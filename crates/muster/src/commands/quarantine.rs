@@ -10,7 +10,7 @@ use crate::cli::{Quarantine, QuarantineCommand};
 use crate::client::encode;
 use crate::failure::Outcome;
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
-use crate::out::{self, Style, span};
+use crate::out::{self, Colour, Style, span};
 
 const COLUMNS: &[Column] = &[
     Column {
@@ -38,7 +38,7 @@ const COLUMNS: &[Column] = &[
 /// Lists, shows, drops.
 pub(super) async fn run(asking: &Asking<'_>, args: &Quarantine) -> Outcome<u8> {
     let path = |id: &str| format!("/api/v1/quarantine/{}", encode(id));
-    match &args.command {
+    match args.command.as_ref().unwrap_or(&QuarantineCommand::List) {
         QuarantineCommand::List => {
             let list = List {
                 kind: "quarantine",
@@ -57,12 +57,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Quarantine) -> Outcome<u8> {
                 print_one("quarantined", &found);
                 return Ok(0);
             }
-            for name in ["id", "at", "kind", "about", "error", "what"] {
-                out::data(&format!(
-                    "{name:6} {}",
-                    item::text(&found, &[name]).unwrap_or_default()
-                ));
-            }
+            out::data_raw(&text_of(&asking.look.data, &found));
             Ok(0)
         }
         QuarantineCommand::Drop { id, yes } => {
@@ -86,6 +81,17 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Quarantine) -> Outcome<u8> {
             Ok(0)
         }
     }
+}
+
+/// One, a line each.
+pub(super) fn text_of(style: &Style, found: &Value) -> String {
+    let mut text = String::new();
+    for name in ["id", "at", "kind", "about", "error", "what"] {
+        let said = item::text(found, &[name]).unwrap_or_else(|| "—".to_owned());
+        let name = style.paint(Colour::Dim, &format!("{name:6}"));
+        text += &format!("{name} {}\n", style.wrapped(7, &style.words(&said)));
+    }
+    text
 }
 
 /// The list for people.

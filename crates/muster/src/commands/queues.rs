@@ -183,7 +183,7 @@ fn cap_word(of: &Value, name: &str) -> String {
         .map_or_else(|| "no cap".to_owned(), |cap| format!("cap {cap}"))
 }
 
-fn cap_sentence(set: &Value) -> String {
+pub(super) fn cap_sentence(set: &Value) -> String {
     let by = match item::text(set, &["source"]).as_deref() {
         Some("config") => ", by the configuration",
         _ => "",
@@ -197,7 +197,7 @@ fn cap_sentence(set: &Value) -> String {
 }
 
 /// The command that takes it back.
-fn undo(set: &Value) -> String {
+pub(super) fn undo(set: &Value) -> String {
     let agent = item::text(set, &["agent"]).unwrap_or_default();
     let was = match item::text(set, &["was_source"]).as_deref() {
         Some("config") => "default".to_owned(),

@@ -31,7 +31,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Release) -> Outcome<u8> {
     Ok(0)
 }
 
-fn said(worker: &Value) -> String {
+pub(super) fn said(worker: &Value) -> String {
     let name = item::text(worker, &["name"]).unwrap_or_default();
     match item::state(worker).as_str() {
         "exited" => {

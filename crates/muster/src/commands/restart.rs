@@ -72,7 +72,7 @@ fn body(args: &Restart) -> Outcome<String> {
 }
 
 /// What was made of what, and what is taken over.
-fn sentence(accepted: &Value) -> String {
+pub(super) fn sentence(accepted: &Value) -> String {
     let text = |name: &str| clean(&item::raw(accepted, &[name]).unwrap_or_default());
     let what = match text("kind").as_str() {
         "fork" => "a fork",

@@ -7,9 +7,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::envelope::shared_names;
+use crate::failure::Failure;
 
-/// Where the API says what a thing is.
-const API: &str = "../openapi.json#/components/schemas/";
+/// What the schema is called, wherever it lies.
+const ID: &str = "urn:muster:cli.schema.json";
+/// Where the document of the API says what a thing is.
+const API: &str = "#/components/schemas/";
+/// What it is called here: things of the API stand beside those of this command.
+const BUNDLED: &str = "api.";
 
 /// Lists: their kind, the definition of their items, and of what in the API.
 const LISTS: &[(&str, &str, &str)] = &[
@@ -67,7 +72,7 @@ const ONES: &[(&str, &str)] = &[
 const ONES_OF_OURS: &[&str] = &["output", "node_identity", "node_status", "restored"];
 
 fn of_api(name: &str) -> Value {
-    json!({ "$ref": format!("{API}{name}") })
+    json!({ "$ref": format!("#/$defs/{BUNDLED}{name}") })
 }
 
 fn of_ours(name: &str) -> Value {
@@ -357,13 +362,66 @@ fn schema(document: &Value) -> Value {
     for kind in ONES_OF_OURS {
         line(&mut parts, format!("one_{kind}"), head(kind));
     }
+    bundle(document, &lines.clone().into(), &mut parts);
+    for own in parts.clone().values() {
+        bundle(document, own, &mut parts);
+    }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": ID,
         "title": "What muster --json prints",
         "description": "One line is one of these, by its `kind`. Errors are a line of `#/$defs/Problem` on stderr. What is unknown is null beside `<key>_unknown`, and `<key>_last` when it was known once.",
         "oneOf": lines,
         "$defs": parts,
     })
+}
+
+/// Puts what a part of the API refers to beside it, and what that refers to.
+fn bundle(document: &Value, part: &Value, parts: &mut Map<String, Value>) {
+    match part {
+        Value::Object(fields) => {
+            if let Some(to) = fields.get("$ref").and_then(Value::as_str) {
+                bundle_one(document, to, parts);
+            }
+            fields
+                .values()
+                .for_each(|value| bundle(document, value, parts));
+        }
+        Value::Array(items) => items.iter().for_each(|item| bundle(document, item, parts)),
+        _ => {}
+    }
+}
+
+fn bundle_one(document: &Value, to: &str, parts: &mut Map<String, Value>) {
+    let Some(path) = to.strip_prefix(&format!("#/$defs/{BUNDLED}")) else {
+        return;
+    };
+    let name = path.split('/').next().unwrap_or(path);
+    let key = format!("{BUNDLED}{name}");
+    if parts.contains_key(&key) {
+        return;
+    }
+    let mut part = document["components"]["schemas"][name].clone();
+    assert!(part.is_object(), "the API has no {name}");
+    refer_here(&mut part);
+    parts.insert(key, part.clone());
+    bundle(document, &part, parts);
+}
+
+/// Turns what refers to the document of the API to what stands here.
+fn refer_here(part: &mut Value) {
+    match part {
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut() {
+                match value.as_str().and_then(|to| to.strip_prefix(API)) {
+                    Some(name) if key == "$ref" => *value = of_api(name)["$ref"].take(),
+                    _ => refer_here(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(refer_here),
+        _ => {}
+    }
 }
 
 fn root() -> PathBuf {
@@ -384,6 +442,40 @@ fn the_schema_is_what_the_api_and_this_command_say() {
         std::fs::read_to_string(&file).unwrap() == text,
         "docs/cli.schema.json is stale; write it again: MUSTER_UPDATE=1 cargo nextest run -p muster schema"
     );
+}
+
+/// Whoever has only this file can hold lines against it.
+#[test]
+fn the_schema_is_whole_in_itself_and_holds_error_lines() {
+    let text = std::fs::read_to_string(root().join("docs/cli.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(schema["$id"], ID);
+    jsonschema::meta::validate(&schema).expect("it is a schema");
+    let of = |part: &str| {
+        let mut own = schema.clone();
+        own.as_object_mut().unwrap().remove("oneOf");
+        own["$ref"] = json!(format!("#/$defs/{part}"));
+        jsonschema::validator_for(&own).expect("it refers to nothing outside")
+    };
+    jsonschema::validator_for(&schema).expect("it refers to nothing outside");
+    let problem = of("Problem");
+    for category in muster_wire::Category::ALL {
+        let line = Failure::new(category.clone(), "what went wrong")
+            .seen("run run_1")
+            .line();
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert!(problem.is_valid(&line), "{line}");
+    }
+    for wrong in [
+        json!({"error": "conflict", "message": "no", "hint": "look"}),
+        json!({"error": "conflict", "error_category": "conflict", "message": "no"}),
+        json!({"error": "conflict", "error_category": "conflict", "message": "no", "hint": 7}),
+    ] {
+        assert!(!problem.is_valid(&wrong), "{wrong}");
+    }
+    // The shared parts hold something too: a list says when it is from.
+    let list = json!({"kind": "keys", "position": "1", "items": [], "next_cursor": null});
+    assert!(!of("list_keys").is_valid(&list));
 }
 
 /// Every kind that is printed somewhere has its part, and no part is of nothing.

@@ -74,7 +74,7 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Search) -> Outcome<u8> {
     let more = listed.more.get("more_of").and_then(Value::as_array);
     for kind in more.into_iter().flatten().filter_map(Value::as_str) {
         out::talk(&format!(
-            "there are more of {}: --limit, or narrow it down",
+            "there are more {}s: --limit, or narrow it down",
             out::clean(kind)
         ));
     }
@@ -121,7 +121,16 @@ fn understood(listed: &Listed) -> Option<String> {
             ))
         })
         .collect();
-    (!terms.is_empty()).then(|| terms.join(", "))
+    // A bare word is what it is.
+    let is_a_word = |terms: &[String]| {
+        let q = listed
+            .more
+            .get("q")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        matches!(terms, [one] if one.split_once(": ").is_some_and(|(_, value)| value == q))
+    };
+    (!terms.is_empty() && !is_a_word(&terms)).then(|| terms.join(", "))
 }
 
 /// What was found, for people.
@@ -146,13 +155,19 @@ fn row(style: &Style, found: &Value, now: Timestamp) -> Vec<Cell> {
         Cell::new(kind),
         Cell::coloured(mark.colour, shown),
         Cell::new(item::text(found, &["title"]).unwrap_or_default()),
-        Cell::new(item::text(found, &["text"]).unwrap_or_default()),
+        Cell::new(what(found)),
         Cell::new(
             item::time(found, &["at"])
                 .map_or_else(String::new, |at| span::age(item::between(at, now))),
         ),
         Cell::new(shown_id(style, &item::id(found))),
     ]
+}
+
+/// What the plane says beside it; what was taken over from another run has that for a reason.
+fn what(found: &Value) -> String {
+    let text = item::text(found, &["text"]).unwrap_or_default();
+    text.replace("replayed_from_execution:", "reused from ")
 }
 
 fn mark(kind: &str, state: &str) -> Mark {

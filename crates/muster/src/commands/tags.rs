@@ -65,18 +65,18 @@ async fn decide(asking: &Asking<'_>, agent: &str, tags: &[String], how: &str) ->
     Ok(0)
 }
 
-fn sentence(now: &Value) -> String {
+pub(super) fn sentence(now: &Value) -> String {
     let agent = clean(now["agent"].as_str().unwrap_or_default());
     let pending = words(now, "pending");
     if now["callable"] == true {
         format!("{agent} may be called")
     } else if pending.is_empty() {
         format!(
-            "{agent} is not called: rejected are {}",
+            "{agent} is not called; rejected: {}",
             words(now, "rejected")
         )
     } else {
-        format!("{agent} is not called yet: pending are {pending}")
+        format!("{agent} is not called yet; pending: {pending}. muster tags approve {agent}")
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::executions::shown_id;
 use super::resolve::{self, Noun};
-use super::{Asking, item};
+use super::{Asking, item, list};
 use crate::cli::Tail;
 use crate::client::{StreamEvent, query};
 use crate::failure::Outcome;
@@ -76,7 +76,13 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
                     false => failure,
                 });
             }
-            out::talk(&format!("{}; trying again", failure.body.message));
+            if asking.json {
+                failure
+                    .hint("nothing to do: it tries again, and goes on where it was")
+                    .print(&asking.look.errors, true);
+            } else {
+                out::talk(&format!("{}; trying again", failure.body.message));
+            }
         }
         tokio::select! {
             () = tokio::time::sleep(back_off) => {}
@@ -84,10 +90,14 @@ pub(super) async fn run(asking: &Asking<'_>, args: &Tail) -> Outcome<u8> {
         }
         back_off = (back_off * 2).min(BACK_OFF_MAX);
     }
-    if let Some(from) = from {
-        out::talk(&format!("go on from here: muster tail --from {from}"));
+    let hint = match from {
+        Some(from) => format!("go on from here: muster tail --from {from}"),
+        None => "nothing had come; `muster tail` goes on from now".to_owned(),
+    };
+    if !asking.json {
+        out::talk(&hint);
     }
-    Ok(0)
+    Ok(list::left(asking, &hint))
 }
 
 fn show(asking: &Asking<'_>, event: &StreamEvent) {

@@ -69,7 +69,10 @@ pub(super) fn draw(style: &Style, listed: &Listed) -> String {
         .and_then(Value::as_str)
         .and_then(Timestamp::parse);
     let over = from.map_or_else(String::new, |from| {
-        format!(" in {}", span::age(item::between(from, listed.as_of)))
+        match span::age(item::between(from, listed.as_of)).as_str() {
+            "1 d" => " in the last day".to_owned(),
+            time => format!(" in the last {time}"),
+        }
     });
     if listed.items.is_empty() {
         return format!("nothing ended{over}\n");

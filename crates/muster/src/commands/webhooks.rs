@@ -46,7 +46,7 @@ const COLUMNS: &[Column] = &[
 /// Lists, shows, sends again.
 pub(super) async fn run(asking: &Asking<'_>, args: &Webhooks) -> Outcome<u8> {
     let path = |id: &str| format!("/api/v1/webhooks/{}", encode(id));
-    match &args.command {
+    match args.command.as_ref().unwrap_or(&WebhooksCommand::ALL) {
         WebhooksCommand::List {
             state,
             execution,

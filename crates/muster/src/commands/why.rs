@@ -136,12 +136,7 @@ pub(super) fn text_of(style: &Style, why: &Value) -> String {
 fn head_of(style: &Style, why: &Value, verdict: &str, as_of: Timestamp) -> String {
     let shape = mark_of(why).map_or_else(String::new, |mark| format!("{} ", mark.painted(style)));
     let verdict = style.wrapped(2, &style.words(verdict));
-    let used = columns_of(verdict.lines().last().unwrap_or_default())
-        + if verdict.contains('\n') || shape.is_empty() {
-            0
-        } else {
-            2
-        };
+    let used = columns_of(&verdict) + if shape.is_empty() { 0 } else { 2 };
     let head = format!("{shape}{}", style.paint(Colour::Bold, &verdict));
     let place: Vec<String> = [
         state_since(why, as_of),
@@ -161,7 +156,7 @@ fn head_of(style: &Style, why: &Value, verdict: &str, as_of: Timestamp) -> Strin
     let painted = style.paint(Colour::Dim, &place);
     match style.width {
         None => format!("{head}  {painted}\n"),
-        Some(width) if used + APART + columns_of(&place) <= width => {
+        Some(width) if !verdict.contains('\n') && used + APART + columns_of(&place) <= width => {
             let fill = (width
                 .min(HEAD_MAX)
                 .saturating_sub(used + columns_of(&place)))
@@ -199,7 +194,7 @@ fn state_since(why: &Value, as_of: Timestamp) -> Option<String> {
     let at = item::time(why, &["since"]).or_else(|| own().filter(|_| call));
     Some(match at.map(|at| item::between(at, as_of).max(0)) {
         Some(ms) if call && status.is_some_and(Status::is_terminal) => {
-            format!("{state} {} ago", span::age(ms))
+            format!("{state} {}", span::ago(ms))
         }
         Some(ms) => format!("{state} since {}", span::duration(ms)),
         // A state without an age says no more than the verdict.

@@ -163,7 +163,7 @@ fn evidence(item: &Value, now: Timestamp) -> String {
         match Timestamp::parse(word).map(|at| item::between(at, now)) {
             Some(ms @ 0..) => {
                 words.pop_if(|before| before == "at");
-                words.push(format!("{} ago", span::age(ms)));
+                words.push(span::ago(ms));
             }
             Some(_) | None => words.push(word.to_owned()),
         }
@@ -226,7 +226,7 @@ pub(super) fn text_of(style: &Style, worker: &Value, now: Timestamp) -> String {
     line(
         "started",
         item::time(worker, &["started_at"])
-            .map(|at| format!("{} ago", span::age(item::between(at, now))))
+            .map(|at| span::ago(item::between(at, now)))
             .or_else(|| text_or_reason(worker, "started_at")),
     );
     line("restart", restarts(worker, now));
@@ -249,7 +249,7 @@ pub(super) fn text_of(style: &Style, worker: &Value, now: Timestamp) -> String {
     line("release", worker.get("release").and_then(released));
     if let Some(exit) = worker.get("exit").filter(|exit| exit.is_object()) {
         let ago = item::time(exit, &["at"]).map_or_else(String::new, |at| {
-            format!(", {} ago", span::age(item::between(at, now)))
+            format!(", {}", span::ago(item::between(at, now)))
         });
         let how = item::text(worker, &["ended_how"])
             .map(|how| format!(" ({})", how.replace('_', " ")))
@@ -319,7 +319,7 @@ mod tests {
         let past = json!({"evidence": "it exited with 0 at 1970-01-01T00:01:00.000Z"});
         assert_eq!(
             evidence(&past, Timestamp(180_000_000)),
-            format!("it exited with 0 {} ago", span::age(120_000))
+            format!("it exited with 0 {}", span::ago(120_000))
         );
     }
 }

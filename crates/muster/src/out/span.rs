@@ -13,7 +13,15 @@ pub(crate) fn duration(ms: i64) -> String {
         3_600_000..86_400_000 => {
             format!("{} h {:02} m", ms / 3_600_000, ms % 3_600_000 / 60_000)
         }
-        _ => format!("{} d {} h", ms / 86_400_000, ms % 86_400_000 / 3_600_000),
+        _ => whole(ms / 86_400_000, "d", ms % 86_400_000 / 3_600_000, "h"),
+    }
+}
+
+/// Two units; the smaller one where there is something of it.
+fn whole(large: i64, unit: &str, small: i64, small_unit: &str) -> String {
+    match small {
+        0 => format!("{large} {unit}"),
+        _ => format!("{large} {unit} {small} {small_unit}"),
     }
 }
 
@@ -23,8 +31,16 @@ pub(crate) fn age(ms: i64) -> String {
         ..1_000 => "now".to_owned(),
         1_000..60_000 => format!("{} s", ms / 1_000),
         60_000..3_600_000 => format!("{} m", ms / 60_000),
-        3_600_000..86_400_000 => format!("{} h {} m", ms / 3_600_000, ms % 3_600_000 / 60_000),
-        _ => format!("{} d {} h", ms / 86_400_000, ms % 86_400_000 / 3_600_000),
+        3_600_000..86_400_000 => whole(ms / 3_600_000, "h", ms % 3_600_000 / 60_000, "m"),
+        _ => whole(ms / 86_400_000, "d", ms % 86_400_000 / 3_600_000, "h"),
+    }
+}
+
+/// An age in a sentence: `4 m ago`, `just now`.
+pub(crate) fn ago(ms: i64) -> String {
+    match ms {
+        ..1_000 => "just now".to_owned(),
+        _ => format!("{} ago", age(ms)),
     }
 }
 
@@ -80,9 +96,16 @@ mod tests {
             (1_500, "1 s"),
             (240_000, "4 m"),
             (8_460_000, "2 h 21 m"),
+            (7_200_000, "2 h"),
+            (86_400_000, "1 d"),
+            (97_200_000, "1 d 3 h"),
         ] {
             assert_eq!(age(ms), want);
         }
+        assert_eq!(
+            (ago(999), ago(240_000)),
+            ("just now".to_owned(), "4 m ago".to_owned())
+        );
         assert_eq!(number(1_204), "1,204");
         assert_eq!(number(999), "999");
         assert_eq!(number(1_000_000), "1,000,000");

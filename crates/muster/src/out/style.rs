@@ -171,6 +171,7 @@ impl Style {
         for word in text.split(' ') {
             let wide = visible(word);
             if used > 0 && used + 1 + wide > room {
+                out.truncate(out.trim_end_matches(' ').len());
                 out.push('\n');
                 out.extend(std::iter::repeat_n(' ', indent));
                 used = 0;

@@ -12,6 +12,8 @@ pub(crate) enum Give {
     Drop(u8),
     /// It is cut with a mark, and below that gets a line of its own.
     Cut,
+    /// It goes on below, in its own column, from one word to the next.
+    Wrap,
 }
 
 /// A column.
@@ -50,6 +52,8 @@ impl Cell {
 
 /// The least that is left of the column that explains before it gets a line of its own.
 const EXPLAIN_MIN: usize = 28;
+/// A column that goes on below is no narrower for the sake of the others.
+const WRAP_MIN: usize = 16;
 const GAP: usize = 2;
 
 /// Draws a table, each line with its end.
@@ -63,7 +67,7 @@ pub(crate) fn draw(style: &Style, columns: &[Column], rows: &[Vec<Cell>]) -> Str
             false => text,
         }
     };
-    let natural: Vec<usize> = (0..columns.len())
+    let mut natural: Vec<usize> = (0..columns.len())
         .map(|at| {
             rows.iter()
                 .map(|row| columns_of(&text_of(row, at)))
@@ -76,6 +80,7 @@ pub(crate) fn draw(style: &Style, columns: &[Column], rows: &[Vec<Cell>]) -> Str
     let mut below = false;
     let mut explain = cut_at.map_or(0, |at| natural[at]);
     if let Some(width) = style.width {
+        narrow(width, columns, rows, &mut natural);
         let fixed = |shown: &[usize]| -> usize {
             shown
                 .iter()
@@ -120,17 +125,24 @@ pub(crate) fn draw(style: &Style, columns: &[Column], rows: &[Vec<Cell>]) -> Str
         .collect();
     line(style, &titles, &mut out);
     for row in rows {
-        let cells: Vec<(String, usize, Colour)> = shown
-            .iter()
-            .map(|at| {
-                (
-                    cut(style, &text_of(row, *at), width_of(*at)),
-                    width_of(*at),
-                    row[*at].colour,
-                )
-            })
-            .collect();
-        line(style, &cells, &mut out);
+        let mut lines: Vec<Vec<(String, usize, Colour)>> = Vec::new();
+        for (place, at) in shown.iter().enumerate() {
+            let text = text_of(row, *at);
+            let parts = match columns[*at].give {
+                Give::Wrap => wrap(&text, width_of(*at)),
+                _ => vec![cut(style, &text, width_of(*at))],
+            };
+            for (n, part) in parts.into_iter().enumerate() {
+                if lines.len() <= n {
+                    let blank = |at: &usize| (String::new(), width_of(*at), Colour::Plain);
+                    lines.push(shown.iter().map(blank).collect());
+                }
+                lines[n][place] = (part, width_of(*at), row[*at].colour);
+            }
+        }
+        for cells in &lines {
+            line(style, cells, &mut out);
+        }
         if let (true, Some(at), Some(width)) = (below, cut_at, style.width)
             && row[at].text != "—"
         {
@@ -139,6 +151,36 @@ pub(crate) fn draw(style: &Style, columns: &[Column], rows: &[Vec<Cell>]) -> Str
         }
     }
     out
+}
+
+/// Gives columns that go on below less room, where all of them side by side do not fit.
+fn narrow(width: usize, columns: &[Column], rows: &[Vec<Cell>], natural: &mut [usize]) {
+    let all: usize = natural.iter().map(|wide| wide + GAP).sum();
+    for (at, column) in columns.iter().enumerate() {
+        if column.give != Give::Wrap || all <= width + GAP {
+            continue;
+        }
+        let words = rows.iter().flat_map(|row| row[at].text.split(' '));
+        let longest = words.chain([column.title]).map(columns_of).max();
+        let over = all - (width + GAP);
+        let least = longest.unwrap_or(0).max(WRAP_MIN);
+        natural[at] = natural[at].min(natural[at].saturating_sub(over).max(least));
+    }
+}
+
+/// A cell's lines, from one word to the next.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(last) if columns_of(last) + 1 + columns_of(word) <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Cuts a sentence; an id in it stays whole or goes.
@@ -157,6 +199,8 @@ fn cut(style: &Style, text: &str, columns: usize) -> String {
 }
 
 fn line(style: &Style, cells: &[(String, usize, Colour)], out: &mut String) {
+    let last = cells.iter().rposition(|(text, ..)| !text.is_empty());
+    let cells = &cells[..last.map_or(0, |at| at + 1)];
     for (at, (text, width, colour)) in cells.iter().enumerate() {
         *out += &style.paint(*colour, text);
         if at + 1 < cells.len() {
@@ -170,6 +214,35 @@ fn line(style: &Style, cells: &[(String, usize, Colour)], out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_words_goes_on_below_in_its_column() {
+        const COLUMNS: &[Column] = &[
+            Column {
+                title: "MAY",
+                give: Give::Wrap,
+            },
+            Column {
+                title: "ID",
+                give: Give::Never,
+            },
+        ];
+        let row = |may: &str| vec![Cell::new(may), Cell::new("key_1")];
+        let rows = [row("call read operate admin relay"), row("read")];
+        let drawn = |width| {
+            let style = Style {
+                width,
+                ..Style::plain()
+            };
+            draw(&style, COLUMNS, &rows)
+        };
+        assert_eq!(
+            drawn(Some(25)),
+            "MAY                 ID\ncall read operate   key_1\nadmin relay\nread                key_1\n"
+        );
+        assert!(drawn(Some(60)).contains("call read operate admin relay  key_1\n"));
+        assert!(drawn(None).contains("call read operate admin relay  key_1\n"));
+    }
 
     #[test]
     fn an_id_in_a_sentence_is_whole_or_not_there() {
