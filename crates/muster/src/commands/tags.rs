@@ -125,11 +125,11 @@ mod tests {
             (json!({"agent":"a","callable":true}), "a may be called"),
             (
                 json!({"agent":"a","callable":false,"pending":["x","y"]}),
-                "a is not called yet: pending are x, y",
+                "a is not called yet; pending: x, y. muster tags approve a",
             ),
             (
                 json!({"agent":"a","callable":false,"pending":[],"rejected":["z"]}),
-                "a is not called: rejected are z",
+                "a is not called; rejected: z",
             ),
         ] {
             assert_eq!(sentence(&now), want);
