@@ -151,16 +151,26 @@ describe("acts on runs and executions", () => {
 describe("acts on agents and keys", () => {
   const agent = () => plane.ask<{ held: boolean; slots: { cap: number | null } }>("/api/v1/nodes/weather");
 
-  test("hold with a reason, and lift it by the typed name", async () => {
+  test("hold at once, take it back, hold again and say why, and lift it by the typed name", async () => {
     await go("/ui/agents/weather");
     await page.getByRole("button", { name: /^Hold/ }).waitFor();
     await page.keyboard.press("Shift+H");
+    await until("it is held", async () => (await agent()).held);
+    await tabTo(page, /^Undo$/);
+    await page.keyboard.press("Enter");
+    await until("it is held no longer", async () => !(await agent()).held);
+    await page.getByRole("button", { name: /^Hold/ }).waitFor();
+    await page.keyboard.press("Shift+H");
+    await until("it is held again", async () => (await agent()).held);
+    await page.getByRole("button", { name: /^Say why/ }).waitFor();
+    await tabTo(page, /^Say why/);
+    await page.keyboard.press("Enter");
     await dialog().getByRole("textbox").waitFor();
     await tabTo(page, /^Reason/, "Shift+Tab");
     await page.keyboard.type("the provider is down");
     await page.keyboard.press("Enter");
-    await until("it is held", async () => (await agent()).held);
-    await page.getByRole("button", { name: /^Unhold/ }).waitFor();
+    await until("the reason is there", async () => (await plane.ask<{ held_agents: { reason?: string }[] }>("/api/v1/hold")).held_agents[0]?.reason === "the provider is down");
+    await page.getByText("the provider is down").first().waitFor();
     await tabTo(page, /^Unhold/);
     await page.keyboard.press("Enter");
     await dialog().waitFor();

@@ -3,6 +3,7 @@
 import { type ReactNode, useState } from "react";
 import { ask, touched, wouldDo } from "@/execution/ask";
 import { count } from "@/look/format";
+import { plain } from "@/look/plain";
 import type { NamedAct } from "@/execution/acts";
 import { Plain } from "@/parts/plain";
 import type { components } from "muster-openapi";
@@ -18,6 +19,7 @@ const before = new Map<string, number | null>();
 
 export function agentActs(agent: AgentLine): NamedAct[] {
   const acts = [agent.hold ? unhold(agent) : hold(agent), cap(agent)];
+  if (agent.hold && !agent.hold.everything) acts.splice(1, 0, sayWhy(agent));
   if (agent.pending_tags && agent.pending_tags.length > 0) acts.unshift(approveTags(agent, agent.pending_tags));
   if (agent.state !== "active" && agent.state !== "degraded") acts.push(retire(agent));
   return acts;
@@ -27,23 +29,47 @@ function refresh(id: string): void {
   touched(id, "/api/v1/nodes", "/api/v1/hold", "/api/v1/queues");
 }
 
-/** Stops dispatching to it; only lifting the hold takes it back, so there is no undo. */
-export function hold(agent: Pick<AgentLine, "id" | "queue">): NamedAct {
+/** What is said of a hold whose reason nobody has given yet. */
+export const NO_REASON = "held from the dashboard";
+
+const setHold = (id: string, reason: string, key: string) => ask("/api/v1/hold", { path: {}, body: { agent: id, reason }, key });
+
+/** Stops dispatching to it, at once. Within ten seconds that is taken back; later only lifting it does. */
+export function hold(agent: Pick<AgentLine, "id">): NamedAct {
   return {
-    name: "hold", verb: "Hold", kind: "ask", hint: "Shift+H", scope: "operate", object: agent.id, keep: "Not now",
+    name: "hold", verb: "Hold", kind: "undo", hint: "Shift+H", scope: "operate", object: agent.id,
     command: `muster hold ${agent.id} --reason …`,
+    run: async (key) => {
+      await setHold(agent.id, NO_REASON, key);
+      refresh(agent.id);
+      return `${plain(agent.id)} is held: what it has goes on, calls are queued`;
+    },
+    undo: async (key) => {
+      await ask<Lifted>("/api/v1/unhold", { path: {}, body: { agent: agent.id }, key });
+      refresh(agent.id);
+      return `${plain(agent.id)} is held no longer`;
+    },
+  };
+}
+
+/** Gives a hold its reason, which whoever waits is shown. */
+export function sayWhy(agent: Pick<AgentLine, "id" | "hold">): NamedAct {
+  const said = agent.hold?.reason;
+  return {
+    name: "say_why", verb: "Say why", kind: "ask", scope: "operate", object: agent.id, keep: "Not now",
     consequence: async () => (
       <div className="flex flex-col gap-2">
-        <p>Nothing more is sent to <b><Plain text={agent.id} /></b>. What it has goes on; calls are queued{agent.queue.depth > 0 && <>, {count(agent.queue.depth)} wait already</>}.</p>
-        <Draft drafts={reasons} id={agent.id} label="Reason, shown to everybody who waits" />
+        <p>Everybody who waits for <b><Plain text={agent.id} /></b> is shown it. The hold counts from then, as yours.</p>
+        <Draft drafts={reasons} id={agent.id} label="Reason" initial={said === NO_REASON ? "" : said} />
       </div>
     ),
     run: async (key) => {
-      const reason = reasons.get(agent.id)?.trim() || "held from the dashboard";
-      await ask("/api/v1/hold", { path: {}, body: { agent: agent.id, reason }, key });
+      const reason = (reasons.get(agent.id) ?? said ?? "").trim();
+      if (reason === "") throw new Error("say in a few words why it is held");
+      await setHold(agent.id, reason, key);
       reasons.delete(agent.id);
       refresh(agent.id);
-      return "held";
+      return "said";
     },
   };
 }

@@ -12,6 +12,7 @@ import { plain } from "@/look/plain";
 import { ActButton } from "@/parts/act";
 import { KeyHint } from "@/parts/key-hint";
 import { HeldWords } from "@/parts/held";
+import { Narrow } from "@/parts/narrow";
 import { Plain } from "@/parts/plain";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
@@ -125,7 +126,7 @@ function Instances({ instances }: { instances: readonly AgentInstance[] }) {
   return (
     <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Instances">
       <table className="w-full border-collapse">
-        <thead>
+        <thead className="max-sm:hidden">
           <tr className="border-b border-border text-text-3">
             {["State", "Instance", "Address", "Version", "Last sign", "In flight", "Registered", "Worker"].map((head) => <th key={head} scope="col" className={`py-1 pr-4 whitespace-nowrap ${head === "In flight" ? "text-right" : ""}`}>{head}</th>)}
           </tr>
@@ -137,23 +138,23 @@ function Instances({ instances }: { instances: readonly AgentInstance[] }) {
 }
 
 function InstanceRows({ instance }: { instance: AgentInstance }) {
-  const cell = "py-1 pr-4 whitespace-nowrap";
+  const cell = "sm:py-1 sm:pr-4 whitespace-nowrap";
   return (
     <>
-      <tr className="align-baseline">
+      <tr className="align-baseline max-sm:flex max-sm:flex-wrap max-sm:gap-x-3 max-sm:pt-1">
         <td className={cell}><StateMark state={instance.state} evidence={instance.evidence} /></td>
         <td className={cell}><Id id={instance.instance_id} /></td>
-        <td className={`${cell} font-mono text-xs`}>{instance.base_url ? <Plain text={instance.base_url} /> : <Unknown reason="another agent took its address" />}</td>
-        <td className={cell}>{instance.version ? <Plain text={instance.version} /> : <Unknown reason="it registered without a version" />}</td>
-        <td className={cell}>{instance.last_sign?.what} <Age at={instance.last_sign?.at} reason="none is known" /></td>
-        <td className={`${cell} text-right`}>{count(instance.in_flight)}</td>
-        <td className={cell}><Age at={instance.registered_at} /></td>
+        <td className={`${cell} font-mono text-xs wrap-anywhere max-sm:whitespace-normal`}>{instance.base_url ? <Plain text={instance.base_url} /> : <Unknown reason="another agent took its address" />}</td>
+        <td className={cell}><Narrow>version</Narrow>{instance.version ? <Plain text={instance.version} /> : <Unknown reason="it registered without a version" />}</td>
+        <td className={cell}><Narrow>last sign</Narrow>{instance.last_sign?.what} <Age at={instance.last_sign?.at} reason="none is known" /></td>
+        <td className={`${cell} sm:text-right`}>{count(instance.in_flight)}<Narrow> in flight</Narrow></td>
+        <td className={cell}><Narrow>registered</Narrow><Age at={instance.registered_at} /></td>
         <td className={cell}>
-          {instance.worker ? <Link className="text-accent underline" to={path("fleet", "workers", instance.worker)}><Id id={instance.worker} plain /></Link> : <Unknown reason="no machine of the fleet runs it" />}
+          <Narrow>worker</Narrow>{instance.worker ? <Link className="text-accent underline" to={path("fleet", "workers", instance.worker)}><Id id={instance.worker} plain /></Link> : <Unknown reason="no machine of the fleet runs it" />}
           {instance.node && <> on <Link className="text-accent underline" to={path("fleet", "nodes", instance.node)}><Plain text={instance.node} /></Link></>}
         </td>
       </tr>
-      <tr className="border-b border-border">
+      <tr className="border-b border-border max-sm:block">
         <td colSpan={8} className="pb-2 text-text-2"><Plain text={instance.evidence} />{instance.state === "unreachable_callback" && <Callback instance={instance} />}</td>
       </tr>
     </>

@@ -76,10 +76,10 @@ const COLUMNS: Column<AgentLine>[] = [
   { id: "state", head: "State", width: "176px", card: "head", cell: (agent) => <StateMark state={agent.state} evidence={agent.evidence ?? undefined} /> },
   { id: "agent", head: "Agent", width: "minmax(140px, 1fr)", card: "head", link: true, cell: (agent) => <Plain text={agent.id} /> },
   { id: "instances", head: "Instances", width: "88px", from: "sm", cell: (agent) => (agent.instance_count === active(agent) ? count(agent.instance_count) : `${count(active(agent))} of ${count(agent.instance_count)}`) },
-  { id: "slots", head: "Slots", width: "136px", from: "sm", card: "line", cell: (agent) => (agent.slots ? <SlotBar used={agent.slots.used} cap={agent.slots.cap} /> : <Unknown reason="the plane does not say" />) },
+  { id: "slots", head: "Slots", width: "136px", from: "sm", card: "line", cell: (agent) => (agent.slots ? <><span className="card-only">{agent.slots.cap === null ? "runs " : "slots "}</span><SlotBar used={agent.slots.used} cap={agent.slots.cap} /></> : <Unknown reason="the plane does not say" />) },
   {
     id: "queue", head: "Queue", width: "112px", card: "side",
-    cell: (agent) => (!agent.queue ? <Unknown reason="the plane does not say" /> : agent.queue.depth === 0 ? "0" : <Link to={path("queues", agent.id)} tabIndex={-1}>{count(agent.queue.depth)}{agent.queue.oldest_at && <>, <Age at={agent.queue.oldest_at} plain /></>}</Link>),
+    cell: (agent) => (!agent.queue ? <Unknown reason="the plane does not say" /> : agent.queue.depth === 0 ? <>0<span className="card-only"> wait</span></> : <Link to={path("queues", agent.id)} tabIndex={-1}>{count(agent.queue.depth)}{agent.queue.oldest_at && <>, <Age at={agent.queue.oldest_at} plain /></>}<span className="card-only"> wait</span></Link>),
   },
   { id: "window", head: "Last hour", width: "176px", from: "lg", cell: (agent) => <LastHour agent={agent} /> },
   {

@@ -6,7 +6,7 @@ import { count } from "@/look/format";
 const EACH_MAX = 12;
 
 export function SlotBar({ used, cap, wide }: { used: number; cap: number | null; wide?: boolean }) {
-  if (cap === null) return <span title="it may run any number at once">{count(used)} <span className="text-text-3">no cap</span></span>;
+  if (cap === null) return <span title="it may run any number at once">{count(used)}<span className="text-text-3">, no cap</span></span>;
   const over = Math.max(0, used - cap);
   const each = cap <= EACH_MAX;
   const cells = each ? cap : EACH_MAX;

@@ -1,10 +1,11 @@
 // The whole story of one execution: why, input, output, attempts, logs, notes, events, raw. Shown
 // at the right of a run, or as a page of its own on a phone. Knows nothing of the run's views.
 import { useState } from "react";
+import { Problem } from "@/api/problem";
 import { copyText } from "@/look/copy";
 import { BASE } from "@/router";
 import { type Key, useKeys } from "@/shell/keys";
-import { Panel as Boundary, ErrorPanel, Skeleton } from "@/parts/says";
+import { Panel as Boundary, EmptyState, ErrorPanel, Skeleton } from "@/parts/says";
 import { Tabs } from "@/parts/tabs";
 import { WhyPanel } from "@/parts/why";
 import { type NamedAct, executionActs } from "./acts";
@@ -71,7 +72,9 @@ function Missing({ id, error, retry, close }: { id: string; error: unknown; retr
   useKeys(close ? [{ key: "Escape", does: "close the panel", run: close }] : []);
   return (
     <>
-      <ErrorPanel error={error} what={`execution ${id}`} retry={retry} />
+      {Problem.of(error).notFound
+        ? <EmptyState command="muster executions">There is no execution with this id. Either it never was, or retention has removed it: ended runs are kept for 30 days unless the configuration says otherwise.</EmptyState>
+        : <ErrorPanel error={error} what={`execution ${id}`} retry={retry} />}
       {close && <button type="button" className="button m-3 self-start" onClick={close}>Close</button>}
     </>
   );

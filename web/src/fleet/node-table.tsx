@@ -12,8 +12,8 @@ import { Wish } from "./tiles";
 const COLUMNS: Column<FleetNode>[] = [
   { id: "name", head: "NODE", width: "minmax(90px, 160px)", cell: (node) => <b className="font-semibold">{node.name}</b> },
   { id: "state", head: "STATE", width: "120px", cell: (node) => <StateMark state={drawnAs(node)} evidence={node.evidence} /> },
-  { id: "heard", head: "HEARD", width: "72px", align: "end", cell: (node) => <Age at={node.heard_at} plain reason="never heard" /> },
-  { id: "workers", head: "WORKERS", width: "minmax(110px, 170px)", cell: (node) => <span title={node.workers_reason ?? undefined}>{roomOf(node)}</span> },
+  { id: "heard", head: "HEARD", width: "72px", align: "end", cell: (node) => <><span className="card-only">heard </span><Age at={node.heard_at} plain reason="never heard" /></> },
+  { id: "workers", head: "WORKERS", width: "minmax(110px, 170px)", cell: (node) => <span title={node.workers_reason ?? undefined}>{roomOf(node)}<span className="card-only">{node.workers === null ? "" : " workers"}</span></span> },
   { id: "load", head: "LOAD", width: "64px", align: "end", from: "lg", cell: (node) => node.load === null ? <Unknown reason={node.load_reason ?? undefined} /> : node.load.toFixed(2) },
   { id: "wish", head: "WISH", width: "110px", from: "sm", cell: (node) => node.wish === "active" && !node.pin ? <span className="text-text-3">active</span> : <Wish node={node} /> },
   { id: "evidence", head: "EVIDENCE", width: "minmax(120px, 1fr)", from: "sm", cell: (node) => <span className="text-text-2" title={node.evidence}>{node.drift && <span className="text-wait">drift · </span>}{node.evidence}</span> },

@@ -3,6 +3,7 @@
 import { useSearch, setQuery, useQuery } from "@/router";
 import { useGet } from "@/api/queries";
 import { KeyHint } from "@/parts/key-hint";
+import { Misread } from "@/parts/misread";
 import { EmptyState, ErrorPanel, Panel, Skeleton, AsOf } from "@/parts/says";
 import { PageHead, useTitle } from "@/shell/crumbs";
 import { useKeys } from "@/shell/keys";
@@ -26,7 +27,8 @@ export default function FleetPage() {
   const [state] = useQuery("state");
   const [label] = useQuery("label");
   const [q, setQ] = useQuery("q");
-  const [view] = useQuery("view", window.innerWidth < 640 ? "table" : "map");
+  const [asked] = useQuery("view");
+  const view = asked === "table" || asked === "map" ? asked : window.innerWidth < 640 ? "table" : "map";
   const [spawning, setSpawning] = useQuery("spawn");
   const filter: NodeFilter = { state, label, q };
   useStale(["fleet"], ROUTES, aboutFleet);
@@ -73,6 +75,7 @@ export default function FleetPage() {
               <input className="field w-48" type="search" placeholder="name" aria-label="Nodes whose name contains" defaultValue={q} onChange={(event) => setQ(event.target.value)} />
               {label && <Chip text={`label ${label}`} clear={() => setQuery({ label: null })} />}
               {state && <Chip text={state} clear={() => setQuery({ state: null })} />}
+              {asked !== "" && asked !== view && <Misread of="view" value={asked} shown={`the ${view}`} />}
               {view !== "table" && <Legend />}
             </div>
             <Panel what="nodes">

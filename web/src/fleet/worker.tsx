@@ -87,7 +87,7 @@ function Verdict({ worker, why, open }: { worker: Worker; why(): void; open: boo
     <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-base">
       <WorkerMark worker={worker} />
       <span><Plain text={worker.evidence} /></span>
-      {worker.confirmed_at && <span className="text-text-2">confirmed <Age at={worker.confirmed_at} /></span>}
+      {worker.confirmed_at && !/confirmed/.test(worker.evidence ?? "") && <span className="text-text-2">confirmed <Age at={worker.confirmed_at} /></span>}
       {worker.pid !== null && <span className="text-text-2">{worker.state === "unknown" ? "last known pid" : "pid"} {worker.pid}</span>}
       {worker.state === "running" && worker.started_at && <span className="text-text-2">up <Took from={worker.started_at} /></span>}
       {worker.ended_at && <span className="text-text-2">{endOf(worker)}</span>}

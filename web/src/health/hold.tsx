@@ -2,6 +2,7 @@
 import type { components } from "muster-openapi";
 import { useState } from "react";
 import { act } from "@/api/client";
+import { NO_REASON } from "@/agents/acts";
 import { queries, useGet } from "@/api/queries";
 import { count } from "@/look/format";
 import { Link, path } from "@/router";
@@ -27,7 +28,7 @@ export function Hold() {
       {held ? (
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2 border-l-2 border-line bg-tint-neutral p-3">
           <span className="min-w-0 flex-1">
-            <StateMark state="hold" /> Nothing is dispatched, held <HeldWords hold={hold.data} />. {count(waiting)} executions wait.
+            <StateMark state="hold" /> Nothing is dispatched, held <HeldWords hold={hold.data} />. {count(waiting)} {waiting === 1 ? "execution waits" : "executions wait"}.
           </span>
           <Unhold />
         </div>
@@ -36,14 +37,19 @@ export function Hold() {
           <span>Nothing is held for all.</span>
           <ActButton act={{
             verb: "Hold everything", kind: "undo", scope: "operate", command: "muster hold --reason '…'",
-            disabled: reason.trim() === "" ? "say why first" : undefined,
             run: async (key) => {
-              await act("post", "/api/v1/hold", { body: { reason: reason.trim() }, key });
+              await act("post", "/api/v1/hold", { body: { reason: reason.trim() || NO_REASON }, key });
+              setReason("");
               refresh();
-              return "held: what comes is queued";
+              return "everything is held: what comes is queued";
+            },
+            undo: async (key) => {
+              const lifted = await act("post", "/api/v1/unhold", { body: {}, key });
+              refresh();
+              return `nothing is held: ${executions(lifted.executions)} on`;
             },
           }} />
-          <input className="field w-56" aria-label="Why everything is held" placeholder="why" value={reason} onChange={(event) => setReason(event.target.value)} />
+          <input className="field w-56" aria-label="Why everything is held" placeholder="why, if you like" value={reason} onChange={(event) => setReason(event.target.value)} />
         </div>
       )}
       {agents.length > 0 && (
@@ -55,6 +61,7 @@ export function Hold() {
   );
 }
 
+const executions = (many: number) => `${count(many)} ${many === 1 ? "execution goes" : "executions go"}`;
 
 function Unhold() {
   return (
@@ -64,7 +71,7 @@ function Unhold() {
       run: async (key) => {
         const lifted = await act("post", "/api/v1/unhold", { body: {}, key });
         refresh();
-        return `${count(lifted.executions)} executions go on`;
+        return `${executions(lifted.executions)} on`;
       },
     }} />
   );
@@ -73,7 +80,7 @@ function Unhold() {
 function Would({ lifted }: { lifted: Lifted }) {
   return (
     <div className="flex flex-col gap-2">
-      <p>{count(lifted.executions)} executions would be sent, and {count(lifted.webhooks)} webhooks.</p>
+      <p>{count(lifted.executions)} {lifted.executions === 1 ? "execution" : "executions"} would be sent, and {count(lifted.webhooks)} {lifted.webhooks === 1 ? "webhook" : "webhooks"}.</p>
       <ul className="max-h-48 overflow-auto">
         {lifted.queued.map((each) => <li key={each.agent} className="flex justify-between gap-4 border-t border-border py-1"><span>{each.agent}</span><span>{count(each.executions)}</span></li>)}
       </ul>

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fieldTime, rangeOf, timeField } from "./range";
+import { fieldTime, rangeOf, readable, timeField } from "./range";
 
 const NOW = Date.parse("2026-11-29T18:00:07.123Z");
 
@@ -28,4 +28,8 @@ it("a field holds the reader's clock", () => {
   expect(fieldTime(timeField(NOW, "utc"), "utc")).toBe(Math.floor(NOW / 1000) * 1000);
   expect(fieldTime(timeField(NOW, "local"), "local")).toBe(Math.floor(NOW / 1000) * 1000);
   expect(fieldTime("", "utc")).toBeUndefined();
+});
+it("says what is no range, so that the page can tell", () => {
+  for (const text of ["15m", "24h", "7d", "all", "2026-11-01T00:00:00Z..2026-11-02T00:00:00Z", "2026-11-01T00:00:00Z.."]) expect(readable(text), text).toBe(true);
+  for (const text of ["nonsense", "3", "2026-11-02T00:00:00Z..2026-11-01T00:00:00Z", "x..y"]) expect(readable(text), text).toBe(false);
 });

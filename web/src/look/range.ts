@@ -47,6 +47,9 @@ export function rangeOf(text: string, now: number): Range {
   return { text, since: new Date(Math.floor((now - span) / 10_000) * 10_000).toISOString(), absolute: false };
 }
 
+/** Whether a text is a range at all; what is not is read as the default. */
+export const readable = (text: string) => rangeOf(text, 0).text === text;
+
 /** The value of a `datetime-local` field as a time: the field is in the reader's own clock. */
 export function fieldTime(value: string, clock: "local" | "utc"): number | undefined {
   const time = Date.parse(clock === "utc" ? `${value}Z` : value);

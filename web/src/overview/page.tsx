@@ -12,7 +12,7 @@ import { Failed, Flow, HeldUp, Needs, There } from "./sections";
 export default function OverviewPage() {
   const { data, error, isPending, dataUpdatedAt, refetch } = useGet("/api/v1/overview", {}, { staleTime: 60_000 });
   const many = data?.needs_total ?? 0;
-  useTitle(many > 0 ? `${many} need you` : "Overview");
+  useTitle(many > 0 ? `${count(many)} ${many === 1 ? "needs" : "need"} you` : "Overview");
   const head = (
     <PageHead crumbs={<><h1 className="font-semibold">Overview</h1>{error && data && <AsOf at={msOf(data.as_of) ?? dataUpdatedAt} why={error.message} />}</>} />
   );

@@ -253,7 +253,7 @@ export function Receipt({ state, undo }: { state: Extract<ActState, { is: "done"
 /** Why the plane refused, and where to get the key that it wants. */
 function Refused({ problem }: { problem: Problem }) {
   return (
-    <span>
+    <span className="wrap-anywhere">
       <code>{problem.category}</code> {problem.message}
       {problem.detail.hint && <span className="text-text-2"> {problem.detail.hint}</span>}
       {problem.needsKey && <> <Link className="text-accent underline" to={toLogin()}>Sign in</Link>{problem.detail.needs && <span className="text-text-2" data-needs={problem.detail.needs}> with a key that has the scope {problem.detail.needs}</span>}</>}

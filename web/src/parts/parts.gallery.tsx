@@ -39,7 +39,7 @@ const gallery: Gallery = {
     { name: "CommandLine, EmptyState", show: () => <EmptyState command={`muster call hello.greet --input '{"name":"world"}'`}>Nothing has been called yet.</EmptyState> },
     { name: "ErrorPanel", show: () => <div className="flex flex-col gap-2"><ErrorPanel what="the list" error={new Problem("overloaded", "too many requests wait", 503, { retryAfterMs: 8_000, hint: "come back soon" })} retry={() => {}} /><ErrorPanel error={new Problem("offline", "the plane did not answer", 0)} /></div> },
     { name: "Skeleton", show: () => <Skeleton what="made-up rows" rows={3} /> },
-    { name: "KeyHint", show: () => <span className="flex gap-3">{["Shift+R", "g r", "Ctrl+K", "Escape", "x"].map((key) => <kbd key={key}>{keyText(key)}</kbd>)}<CommandLine command="muster why run_…" /></span> },
+    { name: "KeyHint", show: () => <span className="flex flex-wrap gap-3">{["Shift+R", "g r", "Ctrl+K", "Escape", "x"].map((key) => <kbd key={key}>{keyText(key)}</kbd>)}<CommandLine command="muster why run_…" /></span> },
   ],
 };
 export default gallery;

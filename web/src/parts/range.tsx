@@ -5,9 +5,10 @@ import { freeze, planeNow, useSecond } from "@/live/clock";
 import { setPaused } from "@/live/stream";
 import { useDisplay } from "@/look/display";
 import { time } from "@/look/format";
-import { DEFAULT_RANGE, RANGES, type Range, fieldTime, rangeOf, timeField } from "@/look/range";
+import { DEFAULT_RANGE, RANGES, type Range, fieldTime, rangeOf, readable, timeField } from "@/look/range";
 import { useQuery } from "@/router";
 import { Popover } from "./layer";
+import { Misread } from "./misread";
 
 /** The range of the page: in the address as `t`. Renders again when the range has moved on. */
 export function useRange(fallback: string = DEFAULT_RANGE): Range {
@@ -38,16 +39,17 @@ export function TimeRange({ fallback = DEFAULT_RANGE }: { fallback?: string }) {
     ? `${time(Date.parse(range.since), clock, planeNow())} – ${time(Date.parse(range.until), clock, planeNow())}`
     : range.text.endsWith("..") && range.since ? `since ${time(Date.parse(range.since), clock, planeNow())}` : (NAMES[range.text] ?? range.text);
   return (
-    <span className="inline-flex items-center gap-2">
-      <button ref={button} type="button" className="button" aria-haspopup="dialog" aria-expanded={open}
+    <span className="inline-flex max-w-full flex-wrap items-center gap-x-2">
+      <button ref={button} type="button" className="button max-w-full" aria-haspopup="dialog" aria-expanded={open}
         title="what ended in this time; what is open is always shown" onClick={() => setOpen(!open)}>
-        {shown} <span aria-hidden className="ml-1 text-text-3">▾</span>
+        <span className="truncate" title={shown}>{shown}</span> <span aria-hidden className="ml-1 text-text-3">▾</span>
       </button>
       {range.absolute && (
-        <span className="text-xs text-wait">frozen at its end
-          <button type="button" className="ml-2 text-accent underline" onClick={() => set(null)}>live again</button>
+        <span className="text-xs text-wait">frozen at its end ·{" "}
+          <button type="button" className="target text-accent underline" onClick={() => set(null)}>live again</button>
         </span>
       )}
+      {text !== "" && !readable(text) && <Misread of="t" value={text} shown={NAMES[range.text] ?? range.text} />}
       {open && (
         <Popover anchor={button} close={() => setOpen(false)} label="Time range">
           <Choose range={range} choose={(next) => {

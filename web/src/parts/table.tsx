@@ -189,8 +189,10 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
   const markedId = marked === undefined ? undefined : idOf(marked);
   const chosenNow = markedId !== undefined && (props.selected?.has(markedId) ?? false);
   useEffect(() => {
-    const { acts, nameOf, select, open: opens, to } = offered.current;
-    if (!global || marked === undefined) return;
+    const { acts, nameOf, select, open: opens, to, label } = offered.current;
+    if (!global || offered.current.rows.length === 0) return;
+    // What can be done to a row needs one: until one is marked, marking one is what can be done.
+    if (marked === undefined) return offerAct({ name: `Mark the first row of ${label}`, hint: "j", open: () => acting.current?.("j") });
     const name = nameOf?.(marked) ?? idOf(marked);
     const own: RowAct[] = [
       ...(opens || to ? [{ verb: "Open", hint: "Enter", run: () => acting.current?.("Enter") }] : []),
@@ -202,7 +204,7 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
       for (const end of ends) end();
     };
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the row's own changes make it anew
-  }, [global, marked, chosenNow]);
+  }, [global, marked, chosenNow, rows.length === 0]);
 
   const press500 = useRef<ReturnType<typeof setTimeout>>(undefined);
   const held = useRef(false);

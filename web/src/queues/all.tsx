@@ -35,7 +35,7 @@ export function AllQueues() {
   useTitle("Queues");
   return (
     <>
-      <PageHead acts={everything?.held && <ActButton act={unhold({ id: "everything", hold: { everything: true, reason: everything.reason, by: everything.by, since: everything.since } })} />} crumbs={<><h1>Queues</h1>{query.data && <span className="text-text-2">{waiting === 0 ? "nothing waits" : `${count(waiting)} wait`} in {count(all.length)}</span>}</>} />
+      <PageHead acts={everything?.held && <ActButton act={unhold({ id: "everything", hold: { everything: true, reason: everything.reason, by: everything.by, since: everything.since } })} />} crumbs={<><h1>Queues</h1>{query.data && <span className="text-text-2">{waiting === 0 ? "nothing waits" : `${count(waiting)} ${waiting === 1 ? "waits" : "wait"}`}, {count(all.length)} {all.length === 1 ? "agent" : "agents"}</span>}</>} />
       <FilterBar filters={[{ key: "q", name: "agent", kind: "text", inline: true }]} focusKey="f" matching={{ shown: found.length, of: all.length }}>
         <Toggle on={only === "waiting"} set={(on) => setOnly(on ? "waiting" : null)}>only what waits</Toggle>
       </FilterBar>

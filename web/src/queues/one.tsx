@@ -33,7 +33,7 @@ export function OneQueue({ agent }: { agent: string }) {
   useTitle(`queue of ${agent}`);
   // The acts are the agent's own: hold, lift the hold, change the cap.
   const owner = useGet("/api/v1/nodes/{agent}", { path: { agent } }, { staleTime: 30_000 });
-  const acts = owner.data ? agentActs(owner.data).filter((act) => ["hold", "unhold", "cap"].includes(act.name)) : [];
+  const acts = owner.data ? agentActs(owner.data).filter((act) => ["hold", "unhold", "say_why", "cap"].includes(act.name)) : [];
   const { data } = query;
   const crumbs = (
     <>
@@ -42,7 +42,14 @@ export function OneQueue({ agent }: { agent: string }) {
     </>
   );
   if (!data) {
-    return <><PageHead crumbs={crumbs} />{query.isPending ? <Skeleton what="the queue" /> : <ErrorPanel error={query.error} what="the queue" retry={() => void query.refetch()} />}</>;
+    return (
+      <>
+        <PageHead crumbs={crumbs} />
+        {query.isPending ? <Skeleton what="the queue" />
+          : query.error?.notFound ? <EmptyState command="muster agents">No agent <Plain text={agent} /> ever registered here, so it has no queue.</EmptyState>
+            : <ErrorPanel error={query.error} what="the queue" retry={() => void query.refetch()} />}
+      </>
+    );
   }
   const facts = [["running/cap", RunCap], ["wait", Waiting], ["oldest", Oldest], ["starts", Rate], ["the last starts", LastStarts], ["held up by", HeldBy]] as const;
   const chosen = data.entries.filter((entry) => selected.has(entry.execution_id)).map((entry) => lineOf(agent, entry));

@@ -37,6 +37,7 @@ export function AxisHead({ axis, view, width, setWidth, zoomTo, openIdle, now }:
   const x = (place: number) => ((place - view.a) / (view.b - view.a)) * width;
   const ticks = ticksOf(axis, view, Math.max(3, Math.floor(width / 110)));
   const at = (event: React.PointerEvent) => Math.min(width, Math.max(0, event.clientX - (box.current?.getBoundingClientRect().left ?? 0)));
+  const broken = axis.pieces.filter((piece) => piece.broken && piece.b > view.a && piece.a < view.b);
   let last = -100;
   return (
     <div
@@ -54,11 +55,13 @@ export function AxisHead({ axis, view, width, setWidth, zoomTo, openIdle, now }:
     >
       {ticks.map((tick) => {
         const left = x(placeOf(axis, axis.from + tick));
-        if (left - last < 56 || left > width - 20) return null;
+        // What would run into a broken part is left out: a cut number is another number.
+        const end = left + since(tick).length * 7 + 6;
+        if (left - last < 56 || left > width - 20 || broken.some((piece) => left < x(piece.b) && end > x(piece.a))) return null;
         last = left;
         return <span key={tick} className="axis-tick" style={{ left: 0, transform: `translateX(${left}px)` }}>{since(tick)}</span>;
       })}
-      {axis.pieces.filter((piece) => piece.broken && piece.b > view.a && piece.a < view.b).map((piece) => (
+      {broken.map((piece) => (
         <button
           key={piece.from} type="button" className="axis-break" style={{ left: x(piece.a), width: Math.max(10, x(piece.b) - x(piece.a)) }}
           title={`the axis is broken: ${duration(piece.to - piece.from)} in which nothing was at work; click to see it in full`}

@@ -64,15 +64,16 @@ export function Summary({ shown, state, counts, phone }: { shown: RunShown; stat
   const open = !ENDED.has(state);
   const sums = shown.took;
   const times: [string, number | undefined][] = [["queued", sums?.queued_ms], ["running", sums?.running_ms], ["waiting", sums?.waiting_ms], ["paused", sums?.paused_ms]];
+  const detached = shown.open_detached ?? 0;
   const spent = times.filter(([, ms]) => ms !== undefined && ms > 0);
   return (
     <div className="flex flex-wrap items-center gap-x-5 gap-y-1">
       <span className={phone ? "w-full min-w-0" : "inline-flex min-w-0 items-center gap-2"}>
         <StateMark state={state} evidence={shown.why} />{phone && " "}
+        {detached > 0 && <span>{count(detached)} detached {detached === 1 ? "member" : "members"} open{shown.why && (phone ? " · " : " ·")}</span>}
         {shown.why && <span className="min-w-0 break-words"><SaidThen text={shown.why} at={Date.parse(shown.as_of)} links /></span>}
-        {shown.paused_by && open && <span className="text-text-2">paused by {plain(shown.paused_by)}{shown.paused_at && <>, <Age at={shown.paused_at} /></>}</span>}
-        {shown.receipts && <Told receipts={shown.receipts} />}
-        {(shown.open_detached ?? 0) > 0 && <span>{count(shown.open_detached)} detached {shown.open_detached === 1 ? "member" : "members"} open</span>}
+        {shown.paused_by && open && <>{phone && " "}<span className="text-text-2">paused by {plain(shown.paused_by)}{shown.paused_at && <>, <Age at={shown.paused_at} /></>}</span></>}
+        {shown.receipts && <>{phone && " "}<Told receipts={shown.receipts} /></>}
       </span>
       {phone && <Counts counts={counts} phone open={open} />}
       <span className="room text-text-2" style={open ? { minWidth: phone ? "9ch" : "27ch" } : undefined} title={open ? "since it was accepted" : "from its acceptance to the end of its last member"}>
@@ -131,7 +132,7 @@ function Counts({ counts, phone, open }: { counts: ReadonlyMap<string, number>; 
   return (
     <span className={`inline-flex flex-wrap items-center ${phone ? "gap-2" : "gap-3"}`}>
       {phone && <Share counts={counts} />}
-      <button type="button" className="min-h-6 hover:underline" onClick={() => setQuery({ only: null, slower: null })}><Room grows={open} ch={phone ? count(total).length : 5}>{count(total)}</Room> {total === 1 ? "step" : "steps"}</button>
+      <button type="button" className="min-h-6 hover:underline" onClick={() => setQuery({ only: null, slower: null })}><Room grows={open} ch={phone ? count(total).length : 5} start>{count(total)}</Room> {total === 1 ? "step" : "steps"}</button>
       {states.map((state) => {
         const many = counts.get(state) ?? 0;
         const { shape, colour } = lookOf(state);

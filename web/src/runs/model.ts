@@ -76,6 +76,20 @@ export function useRunModel(run: string, steps: StepsSnapshot, state: State): Ru
   };
 }
 
+/** The step that keys act on: the selected one, else the marked one, else the first. */
+export function chosenOf({ selected, cursor, rows, forest }: Pick<RunModel, "selected" | "cursor" | "rows" | "forest">): number | null {
+  if (selected !== null) return selected;
+  const row = rows.find((each) => each.key === cursor);
+  return row?.kind === "step" ? row.index : (forest.roots[0] ?? null);
+}
+
+/** Where the keys `[ ] { }` go; where no step is selected or marked yet, to the first. */
+export function wayFrom(model: Pick<RunModel, "selected" | "cursor" | "rows" | "forest">, where: "previous" | "next" | "parent" | "child"): number | null {
+  const from = chosenOf(model);
+  if (from === null || (model.selected === null && model.cursor === null)) return from;
+  return neighbour(model.forest, model.forest.roots, from, where);
+}
+
 /** Where the keys `[ ] { }` go from a step; `null`: nowhere. */
 export function neighbour(forest: Forest, roots: readonly number[], index: number, where: "previous" | "next" | "parent" | "child"): number | null {
   const step = forest.steps[index];

@@ -6,6 +6,7 @@ import type { PlaneEvent } from "@/live/stream";
 import { count } from "@/look/format";
 import { plain } from "@/look/plain";
 import { FilterBar, Toggle } from "@/parts/filters";
+import { Misread } from "@/parts/misread";
 import { TimeRange, useRange } from "@/parts/range";
 import { EmptyState } from "@/parts/says";
 import { VirtualTable } from "@/parts/table";
@@ -70,6 +71,7 @@ export default function RunsPage() {
       <FilterBar filters={filters} focusKey="f" matching={{ shown: total, of: undefined }}>
         <TimeRange />
         <Toggle on={what === "executions"} set={(on) => setView(on ? "executions" : "runs")} k="v">executions</Toggle>
+        {view !== what && <Misread of="v" value={view} shown={`the list of ${what}`} />}
       </FilterBar>
       <VirtualTable
         label={what} fill rows={list.rows} columns={columns} idOf={(line) => line.id} to={(line) => line.to} second={secondLine}

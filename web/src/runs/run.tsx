@@ -5,6 +5,7 @@ import { Suspense, lazy, useCallback, useMemo, useRef, useState, useSyncExternal
 import { useGet } from "@/api/queries";
 import { ExecutionPanel } from "@/execution/panel";
 import { useTitle } from "@/shell/crumbs";
+import { useKeys } from "@/shell/keys";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { Glyph } from "@/parts/state-mark";
 import { setQuery } from "@/router";
@@ -15,7 +16,7 @@ import { GroupsView } from "./groups-view";
 import { Crumbs, Summary } from "./head";
 import { ListView } from "./list-view";
 import { Patterned } from "./marks";
-import { type RunModel, neighbour, useRunModel } from "./model";
+import { type RunModel, useRunModel, wayFrom } from "./model";
 import { PanelFrame } from "./panel-frame";
 import { type StepsSnapshot, useSteps } from "./steps-store";
 import { TimeView } from "./time-view";
@@ -76,6 +77,13 @@ function Steps({ run, steps, phone, open }: { run: string; steps: StepsSnapshot;
     if (view === "tree") setTidied((before) => before + 1);
     else model.anew();
   };
+  // The panel has these keys while it is open.
+  useKeys(state.step !== null ? [] : [
+    { key: "[", does: "step before", run: () => goFrom(model, "previous") },
+    { key: "]", does: "step after", run: () => goFrom(model, "next") },
+    { key: "{", does: "calling step", run: () => goFrom(model, "parent") },
+    { key: "}", does: "first called step", run: () => goFrom(model, "child") },
+  ]);
   const rowHeight = useSyncExternalStore(onCoarse, coarse) ? 44 : 28;
   const grid = { ...model, label: "Steps", height: rowHeight };
   return (
@@ -126,13 +134,14 @@ function useSize(run: string, steps: StepsSnapshot, model: RunModel, phone: bool
   return kept.current?.run === run ? kept.current.size : sizeOf(steps.total ?? 0, model.rows.length, phone);
 }
 
+function goFrom(model: RunModel, where: "previous" | "next" | "parent" | "child"): void {
+  const next = wayFrom(model, where);
+  if (next !== null) model.select(next);
+}
+
 function Selected({ id, tab, model, phone }: { id: string; tab: string | undefined; model: RunModel; phone: boolean }) {
   const close = useCallback(() => setStep(null), []);
-  const { selected, forest, select } = model;
-  const go = (where: "previous" | "next" | "parent" | "child") => {
-    const next = selected === null ? null : neighbour(forest, forest.roots, selected, where);
-    if (next !== null) select(next);
-  };
+  const go = (where: "previous" | "next" | "parent" | "child") => goFrom(model, where);
   return (
     <PanelFrame phone={phone}>
       <Panel what="the execution"><ExecutionPanel id={id} tab={tab} setTab={(next) => setQuery({ tab: next })} close={close} go={go} /></Panel>

@@ -14,6 +14,7 @@ import { buckets, drawn } from "./bars";
 import { type Cancel, cancelsOf, spanOf } from "./cancelled";
 import type { Critical, Stretch } from "./critical";
 import { type CellsProps, EDGE, type GridModel, StepGrid } from "./grid";
+import { chosenOf } from "./model";
 import { type Forest, type Step, has, isOpen, tookOf } from "./forest";
 import { placeLabel } from "./label";
 import { GroupBars, type Scale, StepBars, xOf } from "./marks";
@@ -21,6 +22,8 @@ import { whyOf } from "./row-words";
 import { setStep, setZoom } from "./view-state";
 
 const HEAD = 32;
+/** What stands behind the end of a bar: a mark, the bracket of a cancel. */
+const MARKS_PX = 24;
 
 type Shared = {
   scale: Scale;
@@ -40,7 +43,7 @@ type Props = GridModel & {
 };
 
 export function TimeView(props: Props) {
-  const { forest, zoom, idle, critical, showPath, selected } = props;
+  const { forest, zoom, idle, critical, showPath } = props;
   const now = useNow(props.goesOn, props.now);
   const [width, setWidth] = useState(0);
   const bounds = useRef<[number, number] | null>(null);
@@ -48,7 +51,7 @@ export function TimeView(props: Props) {
   bounds.current = boundsOf(forest, work, now, bounds.current);
   const [from, end] = bounds.current;
   // Room for the marks behind the last end; while it goes on, there is room anyway.
-  const to = props.goesOn ? end : end + (end - from) * 0.04;
+  const to = props.goesOn ? end : end + (end - from) * Math.max(0.04, width > 0 ? MARKS_PX / width : 0);
   const axis = useMemo(() => axisOf([from, to], work, now, idle), [from, to, work, now, idle]);
   const scale = useMemo<Scale>(() => ({ axis, view: zoom, width }), [axis, zoom, width]);
   const path = useMemo(() => {
@@ -63,7 +66,7 @@ export function TimeView(props: Props) {
 
   const zoomTo = (next: View) => setZoom(next, writeView);
   const showSelection = () => {
-    const step = selected === null ? undefined : forest.steps[selected];
+    const step = forest.steps[chosenOf(props) ?? -1];
     if (!step) return;
     const a = placeOf(axis, step.created);
     const b = placeOf(axis, step.created + tookOf(step, now));
@@ -74,7 +77,7 @@ export function TimeView(props: Props) {
     { key: "+", does: "zoom in", run: () => zoomTo(zoomed(zoom, 2)) },
     { key: "=", does: "zoom in", run: () => zoomTo(zoomed(zoom, 2)) },
     { key: "-", does: "zoom out", run: () => zoomTo(zoomed(zoom, 0.5)) },
-    { key: "z", does: "zoom to the selected step", run: showSelection },
+    { key: "z", does: "zoom to the selected step, or the marked one", run: showSelection },
     { key: "Shift+Z", does: "show all of the time", run: () => zoomTo(WHOLE) },
     { key: ",", does: "earlier", run: () => zoomTo(moved(zoom, -0.25)) },
     { key: ";", does: "later", run: () => zoomTo(moved(zoom, 0.25)) },

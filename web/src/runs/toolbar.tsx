@@ -2,6 +2,7 @@
 import { useEffect, useState } from "react";
 import { count } from "@/look/format";
 import { KeyHint } from "@/parts/key-hint";
+import { Misread } from "@/parts/misread";
 import { setQuery } from "@/router";
 import { useKeys } from "@/shell/keys";
 import { AUTO, type FoldMode } from "./fold-state";
@@ -76,6 +77,7 @@ export function Toolbar({ model, state, view, setView, total, phone, tidy, open 
       {open && !phone && (
         <button type="button" className="button aria-pressed:bg-selected" aria-pressed={model.follow} title="keep the newest row in sight; any scrolling turns it off" onClick={() => model.setFollow(!model.follow)}>follow<KeyHint k="Shift+G" /></button>
       )}
+      {state.misread !== null && <Misread of="view" value={state.misread} shown={`the ${view}`} />}
       <Sentence model={model} total={total} filtered={state.filter.only !== "all" || state.filter.slower !== null} />
     </div>
   );

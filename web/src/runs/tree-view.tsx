@@ -13,8 +13,11 @@ import { CARD_TYPES, type CardData, sameData } from "./card";
 import { type Card, HEIGHT, WIDTH, laidOut, nodesOf, placed } from "./graph-layout";
 import type { Row } from "./folds";
 import { type Forest, has, troubleOf } from "./forest";
-import { type RunModel, neighbour } from "./model";
+import { type RunModel, chosenOf, wayFrom } from "./model";
 import { lookWord } from "./row-words";
+
+/** All of it, but not so small that its words cannot be read. */
+const FIT = { padding: 0.08, maxZoom: 1, minZoom: 0.5 };
 
 /** More cards than these are not drawn. */
 const DRAWN_MAX = 300;
@@ -36,6 +39,7 @@ function Graph({ model, showPath, tidied }: Props) {
   const flow = useRef<ReactFlowInstance<Drawn> | null>(null);
   const cards = useCards(rows, tidied, model.generation);
   const [moving, setMoving] = useState(false);
+  const { box, moved } = useRefit(flow);
   const brackets = useMemo(() => bracketsOf(cancelsOf(forest), rows, cards), [forest, rows, cards]);
   const placedCards = useNodes(rows, cards, { forest, selected, critical: showPath ? model.critical.steps : null });
   const nodes = useMemo<Drawn[]>(() => [...placedCards, ...brackets], [placedCards, brackets]);
@@ -53,21 +57,29 @@ function Graph({ model, showPath, tidied }: Props) {
     const to = key === null ? undefined : cards.get(key);
     const view = flow.current?.getViewport();
     if (from && to && view) void flow.current?.setViewport({ ...view, x: view.x + (from.x - to.x) * view.zoom, y: view.y + (from.y - to.y) * view.zoom }, { duration: 120 });
-    else void flow.current?.fitView({ duration: 120, padding: 0.08, maxZoom: 1 });
+    else void flow.current?.fitView({ ...FIT, duration: 120 });
     const timer = setTimeout(() => setMoving(false), 200);
     return () => clearTimeout(timer);
   }, [tidied, cards, selected]);
 
   // What was selected elsewhere comes into sight; what is in sight stays where it is.
   useEffect(() => {
-    if (selected !== null) reveal(flow.current, cards.get(selected.toString(36)));
+    if (selected === null) return;
+    moved.current = true;
+    reveal(flow.current, cards.get(selected.toString(36)));
   }, [selected]); // eslint-disable-line
 
   const go = (where: "previous" | "next" | "parent" | "child") => () => {
-    const from = selected ?? forest.roots[0];
-    if (from === undefined) return;
-    const next = selected === null ? from : neighbour(forest, forest.roots, from, where);
+    const next = wayFrom({ ...model, cursor: null }, where);
     if (next !== null) select(next);
+  };
+  const zoomToChosen = () => {
+    const card = cards.get((chosenOf({ ...model, cursor: null }) ?? -1).toString(36));
+    if (card) byHand(() => flow.current?.setCenter(card.x + WIDTH / 2, card.y + HEIGHT / 2, { zoom: 1.25, duration: 0 }));
+  };
+  const byHand = (move: () => unknown) => {
+    moved.current = true;
+    move();
   };
   useKeys([
     { key: "ArrowLeft", does: "caller", run: go("parent") },
@@ -76,9 +88,10 @@ function Graph({ model, showPath, tidied }: Props) {
     { key: "ArrowDown", does: "call after", run: go("next") },
     { key: "j", does: "call after", run: go("next") },
     { key: "k", does: "call before", run: go("previous") },
-    { key: "+", does: "zoom in", run: () => void flow.current?.zoomIn({ duration: 0 }) },
-    { key: "-", does: "zoom out", run: () => void flow.current?.zoomOut({ duration: 0 }) },
-    { key: "Shift+Z", does: "show all", run: () => void flow.current?.fitView({ padding: 0.08, maxZoom: 1 }) },
+    { key: "+", does: "zoom in", run: () => byHand(() => flow.current?.zoomIn({ duration: 0 })) },
+    { key: "-", does: "zoom out", run: () => byHand(() => flow.current?.zoomOut({ duration: 0 })) },
+    { key: "z", does: "zoom to the selected step", run: zoomToChosen },
+    { key: "Shift+Z", does: "show all", run: () => void flow.current?.fitView(FIT) },
   ]);
   const onNodeClick = useCallback((_: unknown, node: Drawn) => { if (node.type === "card") open(node.data.row); }, [open]);
   return (
@@ -89,12 +102,12 @@ function Graph({ model, showPath, tidied }: Props) {
           {count(rows.length)} cards drawn, {count(left)} rows are not: <button type="button" className="text-accent hover:underline" onClick={() => setQuery({ view: "list" })}>the list</button> has them all
         </p>
       )}
-      <div aria-hidden className={`run-graph min-h-0 flex-1 ${moving ? "tidying" : ""}`}>
+      <div ref={box} aria-hidden className={`run-graph min-h-0 flex-1 ${moving ? "tidying" : ""}`}>
         <ReactFlow
           nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} onInit={(instance) => { flow.current = instance; outOfTabs(); }}
           onNodeClick={onNodeClick} onlyRenderVisibleElements nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false}
           elementsSelectable={false} disableKeyboardA11y deleteKeyCode={null} selectionKeyCode={null} multiSelectionKeyCode={null} zoomActivationKeyCode={null} panActivationKeyCode={null}
-          minZoom={0.1} maxZoom={2} panOnScroll zoomOnDoubleClick={false} fitView fitViewOptions={{ padding: 0.08, maxZoom: 1, minZoom: 0.55 }}
+          minZoom={0.1} maxZoom={2} panOnScroll zoomOnDoubleClick={false} fitView fitViewOptions={FIT} onMoveStart={(event) => { if (event) moved.current = true; }}
         >
           <Controls showInteractive={false} />
           {rows.length > MAP_FROM && <MiniMap pannable zoomable nodeColor={mapColour} nodeStrokeWidth={0} style={{ width: 160, height: 110 }} />}
@@ -102,6 +115,30 @@ function Graph({ model, showPath, tidied }: Props) {
       </div>
     </div>
   );
+}
+
+/** Shows all of it again when the room for it changed in height (a banner came), until the reader has moved it. */
+function useRefit(flow: React.RefObject<ReactFlowInstance<Drawn> | null>) {
+  const box = useRef<HTMLDivElement>(null);
+  const moved = useRef(false);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    let [width, height] = [element.clientWidth, element.clientHeight];
+    let frame = 0;
+    const watch = new ResizeObserver(() => {
+      const higher = element.clientHeight !== height && element.clientWidth === width;
+      [width, height] = [element.clientWidth, element.clientHeight];
+      // After the graph itself has heard of it.
+      if (higher && !moved.current) frame = requestAnimationFrame(() => void flow.current?.fitView(FIT));
+    });
+    watch.observe(element);
+    return () => {
+      watch.disconnect();
+      cancelAnimationFrame(frame);
+    };
+  }, [flow]);
+  return { box, moved };
 }
 
 /** Where each card is: kept while rows come and go; anew on Tidy. */

@@ -74,6 +74,8 @@ export function useViewState() {
   const [idle] = useQuery("idle");
   return useMemo(() => ({
     view: VIEWS.includes(view as ViewName) ? (view as ViewName) : null,
+    /** What the address calls a view and is none. */
+    misread: view !== "" && !VIEWS.includes(view as ViewName) ? view : null,
     step: step || null,
     tab: tab || undefined,
     filter: { only, slower: readSlower(slower) } satisfies Filter,

@@ -44,11 +44,11 @@ export default function Audit() {
       {pages.data && lines.length === 0 && <p className="text-text-2">Nothing was done that matches.</p>}
       <div className="overflow-x-auto"><ol>
         {lines.map((line) => (
-          <li key={line.n} className="grid gap-x-3 border-t border-border py-1 lg:grid-cols-[90px_120px_170px_minmax(0,1fr)]">
+          <li key={line.n} className="flex flex-wrap items-baseline gap-x-3 border-t border-border py-1 lg:grid lg:grid-cols-[90px_120px_170px_minmax(0,1fr)]">
             <span className="text-text-3"><Age at={line.at} /></span>
             <span className="truncate" title={line.principal}>{line.principal}</span>
             <code>{line.action}</code>
-            <span className="min-w-0 break-words"><Id id={line.object} /> <span className="text-text-2"><Plain text={line.detail} /></span></span>
+            <span className="min-w-0 wrap-anywhere max-lg:basis-full"><Id id={line.object} /> <span className="text-text-2"><Plain text={line.detail} /></span></span>
           </li>
         ))}
       </ol></div>

@@ -10,6 +10,7 @@ import { useQuery } from "@/router";
 import { ActButton, useBarred } from "@/parts/act";
 import { Plain } from "@/parts/plain";
 import { CommandLine, ErrorPanel, Skeleton } from "@/parts/says";
+import { Narrow } from "@/parts/narrow";
 import { StateMark } from "@/parts/state-mark";
 import { Age, Unknown } from "@/parts/values";
 import { NewKey } from "./new-key";
@@ -76,10 +77,10 @@ function Row({ shown: key, made }: { shown: KeyShown; made(secret: { text: strin
         {key.is_own && <span className="font-normal text-text-2"> · this one</span>}
         {!active && <> <StateMark state={key.state} /></>}
       </th>
-      <td className="sm:pr-3" title={key.scopes.join(" ")}>{brief(key.scopes.join(" "))}</td>
-      <td className="whitespace-nowrap sm:pr-3"><Age at={key.last_used_at} reason="never used" />{key.last_used_at ? <span className="sm:hidden"> used</span> : <span className="text-text-3"> never<span className="sm:hidden"> used</span></span>}</td>
+      <td className="sm:pr-3 sm:whitespace-nowrap" title={key.scopes.join(" ")}>{brief(key.scopes.join(" "))}</td>
+      <td className="whitespace-nowrap sm:pr-3">{key.last_used_at ? <><Narrow>used</Narrow><Age at={key.last_used_at} /></> : <span className="text-text-3">never<span className="sm:hidden"> used</span></span>}</td>
       <td className="sm:pr-3">{key.last_used_by ? <Plain text={key.last_used_by} /> : key.principal}{key.sessions > 0 && <span className="text-text-2"> · {key.sessions} signed in</span>}{key.open_links > 0 && <span className="text-text-2"> · {key.open_links} open</span>}</td>
-      <td className="whitespace-nowrap sm:pr-3"><span className="sm:hidden">made </span><Age at={key.created_at} />{key.expires_at && <span className="text-text-2">, ends <Age at={key.expires_at} /></span>}</td>
+      <td className="whitespace-nowrap sm:pr-3"><Narrow>made</Narrow><Age at={key.created_at} />{key.expires_at && <span className="text-text-2">, ends <Age at={key.expires_at} /></span>}</td>
       <td className="sm:text-right">
         <span className="inline-flex gap-2 max-sm:flex-wrap">
           <ActButton compact act={{

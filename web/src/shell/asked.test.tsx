@@ -17,16 +17,20 @@ const WANTS = Object.entries(contract.paths).flatMap(([path, methods]) => {
 let root: Root | undefined;
 let asked: string[];
 let reader: object;
+/** Of what is not there. */
+let unknown: RegExp | undefined;
 /** As of a session that has ended: refused as soon as it is asked for. */
 let refuses: RegExp | undefined;
 
 beforeEach(() => {
   asked = [];
   refuses = undefined;
+  unknown = undefined;
   vi.stubGlobal("fetch", async (input: RequestInfo | URL) => {
     const address = String(input instanceof Request ? input.url : input).replace(/^https?:\/\/[^/]+/, "");
     asked.push(address);
     const refused = refuses?.test(address);
+    if (unknown?.test(address)) return new Response(JSON.stringify({ error_category: "not_found", message: "there is no such thing" }), { status: 404 });
     const answer = address === "/api/v1/session" ? reader : refused ? { error_category: "unauthenticated", message: "this needs a key" } : answerTo(address, "nulls");
     return new Response(JSON.stringify(answer), { status: refused ? 401 : 200, headers: { "content-type": "application/json" } });
   });
@@ -102,4 +106,23 @@ it("a session that has ended meanwhile is noticed at the first refusal", async (
 it("a section that there is not is told", async () => {
   reader = AT_HOME;
   await says("/settings/bogus", /no section bogus/);
+});
+
+it.each([
+  ["/usage?by=zzz", /no by=“zzz” here: by day is shown/], ["/usage?t=nonsense", /no t=“nonsense” here: 7d|no t=“nonsense” here: 24h/], ["/runs?v=zzz", /no v=“zzz” here: the list of runs is shown/],
+  ["/fleet?view=zzz&q=x", /no view=“zzz” here: the map is shown/],
+])("%s is told, not dropped", async (path, text) => {
+  reader = AT_HOME;
+  await says(path, text);
+});
+
+it.each([
+  ["/queues/nobody", /No agent nobody ever registered here/], ["/executions/exec_nope", /There is no execution with this id/], ["/runs/run_nope", /There is no run with this id/],
+  ["/agents/nobody", /No agent nobody ever registered/], ["/fleet/nodes/nobody", /no node nobody/i], ["/fleet/workers/nobody", /no worker nobody/],
+])("%s has a sentence and a command", async (path, text) => {
+  reader = AT_HOME;
+  unknown = /nobody|_nope/;
+  await says(path, text);
+  expect(document.querySelector("main code")?.textContent).toMatch(/^muster /);
+  expect(document.querySelector("main [role=alert]")).toBeNull();
 });

@@ -12,13 +12,13 @@ export function sayLive(live: LiveState, age: number | undefined, clock: (at: nu
   const old = age === undefined ? "no data yet" : `data ${span(age)} old`;
   switch (live.state) {
     case "live":
-      return { sign: "●", text: `Live ${age === undefined ? "" : age < 1000 ? "now" : span(age)}`, short: "Live", tone: "text-text-2" };
+      return { sign: "●", text: `Live ${age === undefined ? "" : age < 1000 ? "now" : span(age)}`, short: age === undefined ? "Live" : age < 1000 ? "now" : span(age), tone: "text-text-2" };
     case "paused":
-      return { sign: "‖", text: `Paused, ${count(live.held)} held`, short: "Paused", tone: "text-wait" };
+      return { sign: "‖", text: `Paused, ${count(live.held)} held`, short: `${count(live.held)} held`, tone: "text-wait" };
     case "reconnecting":
       return age === undefined
         ? { sign: "◌", text: "Connecting", short: "Connecting", tone: "text-text-2" }
-        : { sign: "◌", text: `Reconnecting, ${old}`, short: "Reconnecting", tone: "text-wait" };
+        : { sign: "◌", text: `Reconnecting, ${old}`, short: `${span(age)} old`, tone: "text-wait" };
     case "offline":
       return { sign: "✕", text: `Offline since ${clock(live.since)}`, short: "Offline", tone: "text-fail" };
     case "resynced":
@@ -54,7 +54,7 @@ export function LiveShown({ live, lastFrameAt, onClick, does }: { live: LiveStat
     <button type="button" className={`live inline-flex min-h-7 items-center gap-1.5 whitespace-nowrap rounded-sm px-1 hover:bg-hover ${tone}`} data-live={live.state} title={does} onClick={onClick}>
       <span aria-hidden>{sign}</span>
       <span className="hidden min-w-[60px] text-left sm:inline-block">{text}</span>
-      <span className="sm:hidden">{short}</span>
+      <span className="min-w-[28px] text-left sm:hidden"><span className="visually-hidden">{text}</span><span aria-hidden>{short}</span></span>
     </button>
   );
 }

@@ -18,7 +18,7 @@ let first: { key: string; at: number } | undefined;
 /** The name of what was pressed, as written in `Key.key`. */
 function pressed(event: KeyboardEvent): string {
   const control = event.ctrlKey || event.metaKey ? "Ctrl+" : "";
-  const key = event.key.length === 1 ? event.key : event.key;
+  const { key } = event;
   const shift = event.shiftKey && (key.length > 1 || /[A-Z]/.test(key)) ? "Shift+" : "";
   return control + shift + (key.length === 1 && (shift || control) ? key.toUpperCase() : key);
 }

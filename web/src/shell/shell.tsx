@@ -93,7 +93,7 @@ export function Shell() {
         <main id="page" tabIndex={-1} className="page">
           {!bare && (
             <header className="page-top">
-              <div ref={setHead} className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-2" />
+              <div ref={setHead} className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-2 max-sm:gap-x-1" />
               <span className="flex items-center gap-1">
                 <button type="button" className="icon-button" title="Search (/)" aria-label="Search" onClick={() => setLayer("search")}>
                   <svg width="16" height="16" viewBox="0 0 16 16" fill="none" stroke="currentColor" strokeWidth="1.5" aria-hidden><circle cx="7" cy="7" r="4.5" /><path d="m10.5 10.5 4 4" /></svg>

@@ -3,6 +3,7 @@
 import { useMemo, useState } from "react";
 import { get } from "@/api/client";
 import { count, short } from "@/look/format";
+import { Misread } from "@/parts/misread";
 import { Plain } from "@/parts/plain";
 import { TimeRange, useRange } from "@/parts/range";
 import { EmptyState } from "@/parts/says";
@@ -42,6 +43,7 @@ export default function UsagePage() {
       <div className="flex flex-wrap items-center gap-2 pb-2" role="group" aria-label="Grouped by">
         {BY.map((each) => <button key={each} type="button" className="button" aria-pressed={by === each} onClick={() => setBy(each)}>by {each}</button>)}
         <TimeRange fallback="7d" />
+        {by !== text && <Misread of="by" value={text} shown={`by ${by}`} />}
       </div>
       {total && total.executions > 0 && (
         <>
