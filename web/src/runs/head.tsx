@@ -132,7 +132,7 @@ function Counts({ counts, phone, open }: { counts: ReadonlyMap<string, number>; 
   return (
     <span className={`inline-flex flex-wrap items-center ${phone ? "gap-2" : "gap-3"}`}>
       {phone && <Share counts={counts} />}
-      <button type="button" className="min-h-6 hover:underline" onClick={() => setQuery({ only: null, slower: null })}><Room grows={open} ch={phone ? count(total).length : 5} start>{count(total)}</Room> {total === 1 ? "step" : "steps"}</button>
+      <button type="button" className="min-h-6 hover:underline" onClick={() => setQuery({ only: null, slower: null })}><Room grows={open} ch={phone ? count(total).length : 5}>{count(total)}</Room> {total === 1 ? "step" : "steps"}</button>
       {states.map((state) => {
         const many = counts.get(state) ?? 0;
         const { shape, colour } = lookOf(state);

@@ -74,7 +74,7 @@ export const TreeCell = memo(function TreeCell({ row, forest, step, toggle }: Pr
       {row.kind === "step" && step && <StepName row={row} step={step} forest={forest} />}
       {row.kind === "group" && (
         <>
-          <span className="step-name" data-group title={plain(forest.names[row.name] ?? "?")}><FunctionName name={forest.names[row.name] ?? "?"} /></span>
+          <span className="step-name" title={plain(forest.names[row.name] ?? "?")}><FunctionName name={forest.names[row.name] ?? "?"} /></span>
           <GroupCounts grows={goesOn(forest)} counts={countsOf(forest, row.members)} many={row.members.length} more={row.loose > 0} />
         </>
       )}

@@ -13,7 +13,7 @@ const TONES: Record<string, BannerTone> = { hold: "neutral", doubt: "wait", disk
 const NEXT: Record<string, string> = { hold: "What is held", doubt: "The fleet", disk: "The store" };
 
 /** Pages that say it themselves, with what can be done: the banner would say the same twice. */
-const SAID_BY: Record<string, readonly string[]> = { hold: ["/"], doubt: ["/", "/fleet"], disk: ["/"] };
+const SAID_BY: Record<string, readonly string[]> = { hold: ["/", "/health"], doubt: ["/", "/fleet"], disk: ["/"] };
 
 export function Banners({ overview }: { overview: Overview | undefined }) {
   const at = usePath();
