@@ -230,6 +230,9 @@ pub(super) fn with_hint(failure: Failure, target: &str) -> Failure {
         Category::NodeUnavailable => failure.hint(format!(
             "start it, for example with `muster dev -- python agent.py`, or see `muster why {agent}`"
         )),
+        Category::Validation => failure.hint(format!(
+            "`muster agents show {agent}` has what each of its functions takes"
+        )),
         Category::ConcurrencyLimit => failure.hint(format!("see `muster queues` and `muster why {agent}`")),
         _ => failure,
     }

@@ -54,6 +54,7 @@ pub(super) async fn unhold(asking: &Asking<'_>, args: &Unhold) -> Outcome<u8> {
         let was = before.is_none_or(|held| is_held(&held, args.agent.as_deref()));
         let go = span::number(item::number(&lifted, &["executions"]).unwrap_or(0));
         out::data(&match (was, &args.agent) {
+            (true, _) if go == "0" => "lifted; nothing waited behind it".to_owned(),
             (true, _) => format!("lifted; {go} go out as slots allow"),
             (false, Some(agent)) => format!("{agent} was not held"),
             (false, None) => "there was no hold on all agents".to_owned(),

@@ -83,7 +83,11 @@ pub(super) fn why(item: &Value, now: Timestamp) -> String {
         // A place in a queue is more than a sentence knows.
         (Some(wait), None) => return waits(item, wait, now),
         (Some(wait), _) if wait.get("position").is_some() => return waits(item, wait, now),
-        (_, Some(said)) => return said,
+        // What it is about stands beside it.
+        (_, Some(said)) => {
+            let about = format!("{} ", target(item));
+            return said.strip_prefix(&about).map_or(said.clone(), str::to_owned);
+        }
         (None, None) => {}
     }
     let reason = text(item, &["status_reason", "reason"]);

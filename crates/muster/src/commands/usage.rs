@@ -27,7 +27,7 @@ const COLUMNS: &[Column] = &[
     },
     Column {
         title: "OUT",
-        give: Give::Drop(2),
+        give: Give::Drop(1),
     },
     Column {
         title: "TOKENS",

@@ -162,7 +162,11 @@ fn evidence(item: &Value, now: Timestamp) -> String {
     for word in text.split(' ') {
         match Timestamp::parse(word).map(|at| item::between(at, now)) {
             Some(ms @ 0..) => {
-                words.pop_if(|before| before == "at");
+                if words.pop_if(|before| before == "at").is_some()
+                    && let Some(before) = words.last_mut()
+                {
+                    before.push(',');
+                }
                 words.push(span::ago(ms));
             }
             Some(_) | None => words.push(word.to_owned()),
@@ -319,7 +323,7 @@ mod tests {
         let past = json!({"evidence": "it exited with 0 at 1970-01-01T00:01:00.000Z"});
         assert_eq!(
             evidence(&past, Timestamp(180_000_000)),
-            format!("it exited with 0 {}", span::ago(120_000))
+            format!("it exited with 0, {}", span::ago(120_000))
         );
     }
 }

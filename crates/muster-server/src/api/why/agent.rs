@@ -64,17 +64,29 @@ pub(super) async fn of(app: &App, entry: &AgentEntry) -> Result<Why, Problem> {
     facts.sort_by_key(|fact| fact.at);
     facts.extend(hold_facts(&state));
     facts.push(slots(&state));
-    let since = best.map(|verdict| verdict.at);
+    let since = match best {
+        Some(verdict) => since_of(word, verdict.at),
+        None => Err("no instance of it is known"),
+    };
     Ok(whole(
         app,
         entry.id.as_str(),
         WhyKind::Agent,
-        (word, since.ok_or("no instance of it is known")),
+        (word, since),
         verdict,
         rule,
         facts,
         changes,
     ))
+}
+
+/// Since when it is so. What is well has its last sign for evidence, and that is not when it
+/// became well.
+fn since_of(state: &str, at: Timestamp) -> Result<Timestamp, &'static str> {
+    match state {
+        "active" => Err("its evidence is the last sign of life; its history has when it began"),
+        _ => Ok(at),
+    }
 }
 
 /// Why an instance is as it is; `None` when no agent has one of that id.
@@ -109,7 +121,7 @@ pub(super) fn instance(app: &App, id: &str) -> Option<Why> {
             app,
             id,
             WhyKind::Instance,
-            (word, Ok(verdict.at)),
+            (word, since_of(word, verdict.at)),
             format!("instance {id} of {} is {word}: {}", entry.id, verdict.evidence),
             rule(
                 "instance",
