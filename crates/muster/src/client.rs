@@ -1,16 +1,18 @@
 //! The plane's HTTP API from the outside: requests, the one error shape, the event stream.
 //! A connection per request: a command makes a handful.
 
-use std::path::{Path, PathBuf};
+mod events;
+mod owner;
+mod refused;
+
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use http::{Method, Request, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use muster_wire::{Category, ErrorBody};
+use muster_wire::Category;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::net::TcpStream;
@@ -21,7 +23,13 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::failure::{Failure, Outcome};
 
+use self::events::EventReader;
+use self::owner::{owner_directories, owner_key};
+pub(crate) use events::{EventStream, StreamEvent};
+pub(crate) use owner::{home, read_owner_key};
+
 const DIAL: Duration = Duration::from_secs(5);
+
 /// The largest answer a command reads: a result may have 64 MiB.
 const ANSWER_MAX: usize = 80 << 20;
 
@@ -316,186 +324,6 @@ impl Client {
             .map_err(|error| self.gone(&error.to_string()))?;
         Ok(WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Client, None).await)
     }
-
-    /// A failure from an answer to what was asked there. Where something was not found, the hint
-    /// is the list that it would be in.
-    fn refused(&self, path: &str, status: u16, body: &[u8]) -> Failure {
-        let failure = refusal(status, body);
-        if failure.hint.is_some() || failure.body.error_category != Category::NotFound {
-            return failure;
-        }
-        if failure.body.message.starts_with("there is no route") {
-            let own = self.base.path().trim_end_matches('/');
-            return match own.is_empty() {
-                true => failure.hint(
-                    "the plane is of another version than this command: `muster doctor` compares",
-                ),
-                false => failure.hint(format!(
-                    "is {own} in --server or MUSTER_SERVER right? A plane's address ends with its port; `muster doctor` looks"
-                )),
-            };
-        }
-        match LISTED.iter().find(|(place, _)| path.starts_with(place)) {
-            Some((_, command)) => failure.hint(format!("`{command}` lists them")),
-            None => failure,
-        }
-    }
-
-    fn absent(&self, what: &str) -> Failure {
-        Failure::new(
-            Category::ControlPlaneUnavailable,
-            format!("no plane answers at {}", self.address()),
-        )
-        .seen(what)
-        .hint("start one with `muster dev` or `muster server`, or name it with --server URL")
-    }
-
-    pub(crate) fn gone(&self, what: &str) -> Failure {
-        Failure::new(
-            Category::ControlPlaneUnavailable,
-            format!("the plane at {} went away", self.address()),
-        )
-        .seen(what)
-    }
-}
-
-/// Where things are, and the command that lists them.
-const LISTED: &[(&str, &str)] = &[
-    ("/api/v1/webhooks/", "muster webhooks"),
-    ("/api/v1/quarantine/", "muster quarantine"),
-    ("/api/v1/keys/", "muster keys"),
-    ("/api/v1/queues/", "muster queues"),
-    ("/api/v1/approvals/", "muster approvals"),
-    ("/api/v1/admin/agents/", "muster tags"),
-    ("/api/v1/nodes/", "muster agents"),
-    ("/api/v1/fleet/nodes/", "muster nodes"),
-    ("/api/v1/fleet/workers/", "muster workers --ended"),
-    ("/api/v1/runs/", "muster runs"),
-    ("/api/v1/workflows/", "muster runs"),
-    ("/api/v1/executions/", "muster executions"),
-];
-
-/// A failure from an answer of 400 and above.
-fn refusal(status: u16, body: &[u8]) -> Failure {
-    match serde_json::from_slice::<ErrorBody>(body) {
-        Ok(body) if body.error_category == Category::Unauthenticated => Failure::from(body)
-            .hint("set MUSTER_API_KEY, or run this where the plane's data directory .muster is"),
-        Ok(body) => Failure::from(body),
-        Err(_) => Failure::new(
-            Category::BadResponse,
-            format!("the answer was {status} and not in the plane's error shape"),
-        )
-        .hint("is that address a muster plane? `muster doctor` looks"),
-    }
-}
-
-/// Where the owner key may lie: here, then at home.
-fn owner_directories() -> Vec<PathBuf> {
-    let mut places = vec![PathBuf::from(".muster")];
-    places.extend(home().map(|home| home.join(".muster")));
-    places
-}
-
-/// The user's home directory.
-pub(crate) fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME")
-        .filter(|home| !home.is_empty())
-        .map(PathBuf::from)
-}
-
-fn owner_key(places: &[PathBuf]) -> Option<String> {
-    places.iter().find_map(|place| read_owner_key(place))
-}
-
-/// The owner key in a data directory.
-pub(crate) fn read_owner_key(directory: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(directory.join("owner.key")).ok()?;
-    let key = text.trim();
-    (!key.is_empty()).then(|| key.to_owned())
-}
-
-/// An open event stream.
-pub(crate) struct EventStream {
-    body: http_body_util::BodyDataStream<Incoming>,
-    reader: EventReader,
-    lost: Failure,
-}
-
-impl EventStream {
-    /// The next event; signs of life are none. Dropping the future loses nothing.
-    pub(crate) async fn next(&mut self) -> Outcome<StreamEvent> {
-        loop {
-            if let Some(event) = self.reader.next() {
-                if event.name.as_deref() == Some("tick") {
-                    continue;
-                }
-                return Ok(event);
-            }
-            match self.body.next().await {
-                Some(Ok(bytes)) => self.reader.push(&bytes),
-                Some(Err(_)) | None => return Err(self.lost.clone()),
-            }
-        }
-    }
-}
-
-/// One event of a stream.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct StreamEvent {
-    /// Its position.
-    pub(crate) id: Option<String>,
-    /// Its name.
-    pub(crate) name: Option<String>,
-    /// What it says.
-    pub(crate) data: String,
-}
-
-/// Cuts bytes into events. A line longer than 1 MiB is dropped.
-#[derive(Debug, Default)]
-struct EventReader {
-    bytes: Vec<u8>,
-    building: StreamEvent,
-}
-
-const LINE_MAX: usize = 1 << 20;
-
-impl EventReader {
-    fn push(&mut self, bytes: &[u8]) {
-        if self.bytes.len() + bytes.len() > LINE_MAX {
-            self.bytes.clear();
-        }
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn next(&mut self) -> Option<StreamEvent> {
-        while let Some(end) = self.bytes.iter().position(|b| *b == b'\n') {
-            let line: Vec<u8> = self.bytes.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line);
-            let line = line.trim_end_matches(['\r', '\n']);
-            if line.is_empty() {
-                let event = std::mem::take(&mut self.building);
-                if !event.data.is_empty() {
-                    return Some(event);
-                }
-                continue;
-            }
-            let (field, value) = line.split_once(':').unwrap_or((line, ""));
-            let value = value.strip_prefix(' ').unwrap_or(value);
-            match field {
-                "id" => self.building.id = Some(value.to_owned()),
-                "event" => self.building.name = Some(value.to_owned()),
-                "data" => {
-                    if !self.building.data.is_empty() {
-                        self.building.data.push('\n');
-                    }
-                    self.building.data.push_str(value);
-                }
-                // Comments and retry hints.
-                _ => {}
-            }
-        }
-        None
-    }
 }
 
 /// Writes a value into a query string or a path.
@@ -526,6 +354,9 @@ pub(crate) fn query(pairs: &[(&str, Option<String>)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use muster_wire::ErrorBody;
+
+    use super::refused::refusal;
     use super::*;
 
     #[test]

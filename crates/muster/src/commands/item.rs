@@ -86,7 +86,9 @@ pub(super) fn why(item: &Value, now: Timestamp) -> String {
         // What it is about stands beside it.
         (_, Some(said)) => {
             let about = format!("{} ", target(item));
-            return said.strip_prefix(&about).map_or(said.clone(), str::to_owned);
+            return said
+                .strip_prefix(&about)
+                .map_or(said.clone(), str::to_owned);
         }
         (None, None) => {}
     }
