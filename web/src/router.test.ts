@@ -11,6 +11,7 @@ it("a path that the plane gave is one below the base", () => {
   expect(below("/ui/runs/run_1")).toBe("/runs/run_1");
   expect(below("/ui")).toBe("/");
   expect(below("/uix")).toBe("/uix");
+  expect(below(null)).toBe("/");
 });
 it("a held page asks before it is left, by a link and by Back, and goes when it is told to", () => {
   window.history.replaceState(null, "", "/ui/runs");

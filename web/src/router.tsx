@@ -4,8 +4,8 @@ import { type AnchorHTMLAttributes, type ReactNode, useCallback, useSyncExternal
 
 export const BASE = "/ui";
 
-/** A path that the plane gave, below `/ui`; one that is not is left as it is. */
-export const below = (path: string) => (path === BASE ? "/" : path.startsWith(`${BASE}/`) ? path.slice(BASE.length) : path);
+/** A path that the plane gave, below `/ui`; one that is not is left as it is, none leads to the overview. */
+export const below = (path: string | null | undefined) => (!path || path === BASE ? "/" : path.startsWith(`${BASE}/`) ? path.slice(BASE.length) : path);
 
 const listeners = new Set<() => void>();
 const tell = () => {

@@ -69,7 +69,7 @@ function named(name: string, schema: Schema, how: How, depth: number): unknown {
 const KEPT = /^(.*_?id|agent|name|node|duty|key|kind|count|total|position|as_of|function|target|state|status)$/;
 
 /** Null in place of every value that is not kept; lists and objects stay. */
-function emptied(value: unknown, hollow: boolean, name = "", inRow = false): unknown {
+export function emptied(value: unknown, hollow: boolean, name = "", inRow = false): unknown {
   if (Array.isArray(value)) return value.map((each) => emptied(each, hollow, name, true));
   if (value !== null && typeof value === "object") {
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, hollow && inRow && typeof each === "object" && !Array.isArray(each) ? null : emptied(each, hollow, key, inRow)]));
