@@ -2,6 +2,7 @@
 // stuck. What works in order is one line each.
 import { useGet } from "@/api/queries";
 import { useLive, useLiveState } from "@/live/stream";
+import { Plain } from "@/parts/plain";
 import { AsOf, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { StateMark } from "@/parts/state-mark";
 import { Age, Took } from "@/parts/values";
@@ -43,7 +44,7 @@ export default function HealthPage() {
             </p>
             {(known.problems?.length ?? 0) > 0 && (
               <ul className="border-l-2 border-wait bg-tint-wait p-3">
-                {known.problems.map((problem) => <li key={problem}>{problem}</li>)}
+                {known.problems.map((problem) => <li key={problem}><Plain text={problem} /></li>)}
               </ul>
             )}
           </div>

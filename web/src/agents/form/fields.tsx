@@ -2,6 +2,7 @@
 // nowhere else. What is not in the text is shown as absent, never as a value.
 import { createContext, useContext, useEffect, useId, useState } from "react";
 import { type Node, type Tokens, decoded, keyOf, sourceOf, tokensOf } from "@/execution/json/tokens";
+import { plain } from "@/look/plain";
 import { Plain } from "@/parts/plain";
 import { branchOf } from "./check";
 import { type Field, blank, wordsOf } from "./model";
@@ -130,7 +131,7 @@ function TextControl({ id, about, field, path, at }: ControlProps) {
   const value = source === undefined ? "" : decoded(source);
   const shared = {
     id, value, className: "field w-full", "aria-describedby": about, spellCheck: false,
-    placeholder: field.standard === undefined ? (source === undefined ? "absent" : "empty") : `absent: ${field.standard}`,
+    placeholder: field.standard === undefined ? (source === undefined ? "absent" : "empty") : `absent: ${plain(field.standard)}`,
     onChange: (event: React.ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => set(path, JSON.stringify(event.target.value)),
   };
   return value.includes("\n") || value.length > 80 ? <textarea {...shared} rows={Math.min(10, value.split("\n").length + 1)} /> : <input type="text" {...shared} />;
@@ -147,7 +148,7 @@ function NumberControl({ id, about, field, path, at }: ControlProps) {
   return (
     <>
       <input id={id} type="text" inputMode={field.kind === "integer" ? "numeric" : "decimal"} className="field w-full max-w-80" aria-describedby={about} aria-invalid={wrong || undefined}
-        value={value} placeholder={field.standard === undefined ? "absent" : `absent: ${field.standard}`} autoComplete="off"
+        value={value} placeholder={field.standard === undefined ? "absent" : `absent: ${plain(field.standard)}`} autoComplete="off"
         onChange={(event) => {
           const next = event.target.value.trim();
           const node = tokensOf(next).nodes[0];
@@ -171,9 +172,9 @@ function ChoiceControl({ id, about, field, path, at, choices }: ControlProps & {
   return (
     <select id={id} className="field max-w-80 self-start" aria-describedby={about} value={source === undefined ? "" : (shown ?? "?")}
       onChange={(event) => (event.target.value === "" ? remove(path) : set(path, event.target.value))}>
-      <option value="">{field.standard === undefined ? "absent" : `absent: ${field.standard}`}</option>
-      {source !== undefined && shown === undefined && <option value="?" disabled>{source.slice(0, 60)}</option>}
-      {choices.map((choice) => <option key={choice} value={choice}>{choice.startsWith('"') ? decoded(choice) : choice}</option>)}
+      <option value="">{field.standard === undefined ? "absent" : `absent: ${plain(field.standard)}`}</option>
+      {source !== undefined && shown === undefined && <option value="?" disabled>{plain(source.slice(0, 60))}</option>}
+      {choices.map((choice) => <option key={choice} value={choice}>{plain(choice.startsWith('"') ? decoded(choice) : choice)}</option>)}
     </select>
   );
 }
