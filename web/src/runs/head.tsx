@@ -77,7 +77,7 @@ export function Summary({ shown, state, counts, phone }: { shown: RunShown; stat
       </span>
       {phone && <Counts counts={counts} phone open={open} />}
       <span className="room text-text-2" style={open ? { minWidth: phone ? "9ch" : "27ch" } : undefined} title={open ? "since it was accepted" : "from its acceptance to the end of its last member"}>
-        {open ? <Took from={shown.started_at ?? shown.root?.created_at} /> : <Took ms={shown.took_ms} from={shown.started_at ?? shown.root?.created_at} to={shown.ended_at ?? shown.root?.completed_at} />}
+        {open ? <Room ch={7}><Took from={shown.started_at ?? shown.root?.created_at} /></Room> : <Took ms={shown.took_ms} from={shown.started_at ?? shown.root?.created_at} to={shown.ended_at ?? shown.root?.completed_at} />}
         {open && " so far"}
         <span className="text-text-3 max-sm:hidden">, started <Age at={shown.started_at ?? shown.root?.created_at} /></span>
       </span>
@@ -119,11 +119,11 @@ function Usage({ usage }: { usage: NonNullable<RunShown["usage"]> }) {
 
 function Counts({ counts, phone, open }: { counts: ReadonlyMap<string, number>; phone?: boolean; open: boolean }) {
   const total = [...counts.values()].reduce((sum, many) => sum + many, 0);
-  // While it goes on, a state that came keeps its place when it has none for a moment, and a new one
-  // comes last: what one is about to click does not move.
+  // While it goes on, a state that came keeps its place when it has none for a moment, a usual one has
+  // its place from the start, and an unusual one comes last: what one is about to click does not move.
   const seen = useRef<string[]>([]);
   const place = (state: string) => ORDER.indexOf(state) + 1 || 99;
-  const known = new Set(open && !phone ? [...seen.current, ...counts.keys(), "running", "queued"] : counts.keys());
+  const known = new Set(open && !phone ? [...seen.current, ...counts.keys(), "queued", "running", "succeeded", "failed"] : counts.keys());
   const fresh = [...known].filter((state) => !open || !seen.current.includes(state)).sort((a, b) => place(a) - place(b));
   const states = open ? [...seen.current.filter((state) => known.has(state)), ...fresh] : fresh;
   useEffect(() => {

@@ -104,7 +104,12 @@ function Graph({ model, showPath, tidied }: Props) {
       )}
       <div ref={box} aria-hidden className={`run-graph min-h-0 flex-1 ${moving ? "tidying" : ""}`}>
         <ReactFlow
-          nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} onInit={(instance) => { flow.current = instance; outOfTabs(); }}
+          nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} onInit={(instance) => {
+            flow.current = instance;
+            outOfTabs();
+            // What the address selects is in sight at first, too.
+            if (selected !== null) reveal(instance, cards.get(selected.toString(36)));
+          }}
           onNodeClick={onNodeClick} onlyRenderVisibleElements nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false}
           elementsSelectable={false} disableKeyboardA11y deleteKeyCode={null} selectionKeyCode={null} multiSelectionKeyCode={null} zoomActivationKeyCode={null} panActivationKeyCode={null}
           minZoom={0.1} maxZoom={2} panOnScroll zoomOnDoubleClick={false} fitView fitViewOptions={FIT} onMoveStart={(event) => { if (event) moved.current = true; }}
