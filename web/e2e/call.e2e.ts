@@ -2,11 +2,11 @@
 // refusal stands at its field; the result is there without leaving the page. And the agent's page.
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Watched, closeBrowser, open, shot } from "./harness/browser";
-import { settled } from "./harness/look";
-import { Plane } from "./harness/plane";
+import { type Watched, shot } from "./harness/browser";
+import type { Plane } from "./harness/plane";
+import { Scene, end, walk } from "./harness/scene";
 import { until } from "./harness/waiting";
-import { World } from "./harness/world";
+import type { World } from "./harness/world";
 
 type Agent = { state: string; slots: { cap: number | null }; functions: { id: string }[]; hold: object | null };
 let plane: Plane;
@@ -16,22 +16,13 @@ let page: Page;
 const agent = () => plane.ask<Agent>("/api/v1/nodes/weather");
 
 beforeAll(async () => {
-  plane = await Plane.start();
-  ({ world } = await World.start(plane, { agents: ["weather", "hotel"] }));
-  watched = await open(plane.url, { key: await plane.ownerKey() });
-  page = watched.page;
+  ({ plane, world, watched, page } = await Scene.begin({ agents: ["weather", "hotel"] }));
 });
-afterAll(async () => {
-  await watched?.close();
-  await world?.close();
-  await plane?.close();
-  await closeBrowser();
-});
+afterAll(end);
 
 describe("the form of a call", () => {
   test("sends what was typed, once for two clicks, and shows what came of it", async () => {
-    await page.goto("/ui/agents/weather/call/lookup");
-    await settled(page);
+    await walk(page, "/ui/agents/weather/call/lookup");
     await page.getByRole("textbox", { name: /city/ }).fill("Lyon");
     await page.getByRole("textbox", { name: /day/ }).or(page.getByRole("spinbutton", { name: /day/ })).first().fill("3");
     await page.getByRole("button", { name: /^Send/ }).dblclick();
@@ -46,8 +37,7 @@ describe("the form of a call", () => {
   });
 
   test("what the plane refuses is said at its field, and nothing typed is lost", async () => {
-    await page.goto("/ui/agents/weather/call/lookup");
-    await settled(page);
+    await walk(page, "/ui/agents/weather/call/lookup");
     const city = page.getByRole("textbox", { name: /city/ });
     await city.fill("Graz");
     await page.route("**/api/v1/execute/**", (route) => route.fulfill({
@@ -66,8 +56,7 @@ describe("the form of a call", () => {
   });
 
   test("integers beyond 2^53 go out as they were typed", async () => {
-    await page.goto("/ui/agents/weather/call/slow");
-    await settled(page);
+    await walk(page, "/ui/agents/weather/call/slow");
     await page.getByRole("button", { name: "JSON", exact: true }).click();
     await page.getByRole("textbox", { name: /Input/ }).fill('{"seconds": 0, "n": 9223372036854775807}');
     const sent = page.waitForRequest((request) => request.method() === "POST" && request.url().includes("/execute/"));
@@ -81,8 +70,7 @@ describe("the form of a call", () => {
 
 describe("an agent", () => {
   test("offers what it registered, and its cap is changed and taken back", async () => {
-    await page.goto("/ui/agents/weather");
-    await settled(page);
+    await walk(page, "/ui/agents/weather");
     const { functions } = await agent();
     await page.getByRole("heading", { name: `Functions · ${functions.length}` }).waitFor();
     await page.getByRole("button", { name: /^Cap/ }).click();
@@ -96,8 +84,7 @@ describe("an agent", () => {
   });
 
   test("that goes away is down on the page by itself, and the form says what would happen", async () => {
-    await page.goto("/ui/agents/hotel");
-    await settled(page);
+    await walk(page, "/ui/agents/hotel");
     const mark = page.locator(".crumbs .state-mark");
     expect(await mark.getAttribute("data-state")).toBe("active");
     await world.say("goodbye hotel");

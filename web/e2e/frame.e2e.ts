@@ -1,33 +1,18 @@
 // The frame around the pages: it is served as it should be, leads everywhere, and says so when
 // there is no such page.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Watched, WIDTHS, closeBrowser, open } from "./harness/browser";
-import { Plane } from "./harness/plane";
+import type { Plane } from "./harness/plane";
+import { Scene, end, visit } from "./harness/scene";
 
 let plane: Plane;
 beforeAll(async () => {
-  plane = await Plane.start();
+  ({ plane } = await Scene.begin({ page: false }));
 });
-afterAll(async () => {
-  await closeBrowser();
-  await plane?.close();
-});
-
-async function on<T>(path: string, look: (watched: Watched) => Promise<T>, width: number = WIDTHS.desktop): Promise<T> {
-  const watched = await open(plane.url, { width });
-  try {
-    await watched.page.goto(path);
-    const seen = await look(watched);
-    watched.clean();
-    return seen;
-  } finally {
-    await watched.close();
-  }
-}
+afterAll(end);
 
 describe("how the dashboard is served", () => {
   test("a person at the root is led to it, a program is not", async () => {
-    await on("/", async ({ page }) => expect(new URL(page.url()).pathname).toBe("/ui/"));
+    await visit(plane, async ({ page }) => expect(new URL(page.url()).pathname).toBe("/ui/"), { at: "/" });
     const program = await fetch(plane.url, { headers: { accept: "application/json" } });
     expect(program.status).toBe(404);
   });
@@ -47,7 +32,7 @@ describe("how the dashboard is served", () => {
   });
 
   test("every place of the rail opens without a fault", async () => {
-    await on("/ui/", async ({ page }) => {
+    await visit(plane, async ({ page }) => {
       await page.getByRole("navigation").first().waitFor();
       const links = await page.getByRole("navigation").first().getByRole("link").all();
       expect(links.length).toBeGreaterThanOrEqual(7);
@@ -55,6 +40,6 @@ describe("how the dashboard is served", () => {
         await link.click();
         await page.getByRole("heading", { level: 1 }).first().waitFor();
       }
-    });
+    }, { at: "/ui/" });
   });
 });

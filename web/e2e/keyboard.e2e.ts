@@ -2,40 +2,28 @@
 // that is always somewhere and always seen. Nothing here clicks.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { type Watched, closeBrowser, open } from "./harness/browser";
+import { dialog } from "./harness/act";
+import type { Watched } from "./harness/browser";
 import { confirm, focused, keepsFocus, tabTo, typeName } from "./harness/keys";
-import { settled } from "./harness/look";
-import { Plane } from "./harness/plane";
-import { grid, openRun, panel, row, stepOf, stepsOf } from "./harness/run-page";
+import { linked } from "./harness/live";
+import type { Plane } from "./harness/plane";
+import { grid, openRun, panel, row, rows, stepOf, stepsOf } from "./harness/run-page";
+import { Scene, end, walk } from "./harness/scene";
 import { until } from "./harness/waiting";
-import { World } from "./harness/world";
+import type { World } from "./harness/world";
 
 let plane: Plane;
 let world: World;
 let watched: Watched;
 let page: Page;
-const dialog = () => page.getByRole("dialog");
-const stateOf = async (id: string) => (await plane.ask<{ state: string }>(`/api/v1/executions/${id}`)).state;
-const untilState = (id: string, state: string) => until(`${id} is ${state}`, async () => (await stateOf(id)) === state);
-type Called = { run_id: string; execution_id: string };
-const call = (target: string, input: object) => plane.ask<Called>(`/api/v1/execute/async/${target}`, { input });
-async function go(path: string): Promise<void> {
-  await page.goto(path);
-  await settled(page);
-}
+const stateOf = (id: string) => plane.stateOf(id);
+const untilState = (id: string, state: string) => plane.untilState(id, state);
+const call = (target: string, input: object) => plane.call(target, input);
 
 beforeAll(async () => {
-  plane = await Plane.start();
-  ({ world } = await World.start(plane, { key: await plane.ownerKey(), agents: ["trip", "weather", "budget"] }));
-  watched = await open(plane.url, { key: await plane.ownerKey() });
-  page = watched.page;
+  ({ plane, world, watched, page } = await Scene.begin({ agents: ["trip", "weather", "budget"] }));
 });
-afterAll(async () => {
-  await watched?.close();
-  await world?.close();
-  await plane?.close();
-  await closeBrowser();
-});
+afterAll(end);
 
 describe("acts on runs and executions", () => {
   test("a step is walked to, opened, cancelled, and the focus stays on the page", async () => {
@@ -51,7 +39,7 @@ describe("acts on runs and executions", () => {
     const id = new URL(page.url()).searchParams.get("step") ?? "";
     await until("its acts are there", async () => (await panel(page).getByRole("button", { name: /^Cancel/ }).count()) > 0);
     await page.keyboard.press("Shift+X");
-    await dialog().waitFor();
+    await dialog(page).waitFor();
     await until("Keep has the focus", async () => (await focused(page)) === "Keep");
     await confirm(page, "Cancel");
     await untilState(id, "cancelled");
@@ -83,7 +71,7 @@ describe("acts on runs and executions", () => {
     await openRun(page, made.run, "view=list");
     await until("the page knows all of them", async () => /23 steps/.test(await page.locator("main").innerText()));
     await page.keyboard.press("Shift+X");
-    await dialog().waitFor();
+    await dialog(page).waitFor();
     await typeName(page, "trip.slow_tree");
     await untilState(made.execution, "cancelled");
     watched.clean();
@@ -94,7 +82,7 @@ describe("acts on runs and executions", () => {
     await untilState(id, "succeeded");
     await openRun(page, run, "view=list");
     await page.keyboard.press("Shift+R");
-    await dialog().getByText(/runs 1/).first().waitFor();
+    await dialog(page).getByText(/runs 1/).first().waitFor();
     await confirm(page, "Restart");
     await page.getByText("restarted as").first().waitFor();
     await keepsFocus(page, "a restart");
@@ -105,8 +93,8 @@ describe("acts on runs and executions", () => {
     await openRun(page, run, "view=list");
     await tabTo(page, /^Fork/);
     await page.keyboard.press("Enter");
-    await dialog().getByRole("textbox", { name: "Input, JSON" }).waitFor();
-    await until("its input is there", async () => (await dialog().getByRole("textbox", { name: "Input, JSON" }).inputValue()).includes("Lyon"));
+    await dialog(page).getByRole("textbox", { name: "Input, JSON" }).waitFor();
+    await until("its input is there", async () => (await dialog(page).getByRole("textbox", { name: "Input, JSON" }).inputValue()).includes("Lyon"));
     await tabTo(page, /Input, JSON/);
     await page.keyboard.press("Control+A");
     await page.keyboard.insertText('{"city": "Graz", "day": 2}');
@@ -123,7 +111,7 @@ describe("acts on runs and executions", () => {
   test("a decision of a person, from the overview; the focus goes on when its line is gone", async () => {
     const asks = [await call("budget.approve", { city: "Lyon", amount: 84 }), await call("budget.approve", { city: "Graz", amount: 85 })];
     for (const { execution_id: id } of asks) await untilState(id, "waiting");
-    await go("/ui/");
+    await walk(page, "/ui/");
     await until("both need somebody", async () => (await page.locator(".need").count()) === 2);
     await tabTo(page, /^Decide$/);
     await page.keyboard.press("Enter");
@@ -131,7 +119,7 @@ describe("acts on runs and executions", () => {
     await keepsFocus(page, "the decision was begun");
     if (!/^Approve/.test(await focused(page))) await tabTo(page, /^Approve/);
     await page.keyboard.press("Enter");
-    await dialog().waitFor();
+    await dialog(page).waitFor();
     await confirm(page, "Approve");
     await until("one was decided", async () => (await Promise.all(asks.map(({ execution_id: id }) => stateOf(id)))).filter((state) => state !== "waiting").length === 1);
     await until("its line is gone", async () => (await page.locator(".need").count()) === 1);
@@ -141,7 +129,7 @@ describe("acts on runs and executions", () => {
     await openRun(page, left?.run_id ?? "", `view=list&step=${left?.execution_id}`);
     await panel(page).getByRole("button", { name: /^Refuse/ }).first().waitFor();
     await page.keyboard.press("d");
-    await dialog().waitFor();
+    await dialog(page).waitFor();
     await confirm(page, "Refuse");
     await until("it was refused", async () => (await stateOf(left?.execution_id ?? "")) !== "waiting");
     watched.clean();
@@ -152,7 +140,7 @@ describe("acts on agents and keys", () => {
   const agent = () => plane.ask<{ held: boolean; slots: { cap: number | null } }>("/api/v1/nodes/weather");
 
   test("hold at once, take it back, hold again and say why, and lift it by the typed name", async () => {
-    await go("/ui/agents/weather");
+    await walk(page, "/ui/agents/weather");
     await page.getByRole("button", { name: /^Hold/ }).waitFor();
     await page.keyboard.press("Shift+H");
     await until("it is held", async () => (await agent()).held);
@@ -165,7 +153,7 @@ describe("acts on agents and keys", () => {
     await page.getByRole("button", { name: /^Say why/ }).waitFor();
     await tabTo(page, /^Say why/);
     await page.keyboard.press("Enter");
-    await dialog().getByRole("textbox").waitFor();
+    await dialog(page).getByRole("textbox").waitFor();
     await tabTo(page, /^Reason/, "Shift+Tab");
     await page.keyboard.type("the provider is down");
     await page.keyboard.press("Enter");
@@ -173,7 +161,7 @@ describe("acts on agents and keys", () => {
     await page.getByText("the provider is down").first().waitFor();
     await tabTo(page, /^Unhold/);
     await page.keyboard.press("Enter");
-    await dialog().waitFor();
+    await dialog(page).waitFor();
     await typeName(page, "weather");
     await until("it is lifted", async () => !(await agent()).held);
     await keepsFocus(page, "the hold was lifted");
@@ -181,11 +169,11 @@ describe("acts on agents and keys", () => {
   });
 
   test("a cap, and back", async () => {
-    await go("/ui/agents/weather");
+    await walk(page, "/ui/agents/weather");
     const before = (await agent()).slots.cap;
     await tabTo(page, /^Cap/);
     await page.keyboard.press("Enter");
-    await dialog().getByRole("textbox").waitFor();
+    await dialog(page).getByRole("textbox").waitFor();
     await tabTo(page, /^Cap;/, "Shift+Tab");
     await page.keyboard.press("Control+A");
     await page.keyboard.type("3");
@@ -201,7 +189,7 @@ describe("acts on agents and keys", () => {
 
   test("a key is made, kept and revoked", async () => {
     const keys = async () => (await plane.ask<{ keys: { name: string; prefix: string; state: string }[] }>("/api/v1/keys?all=true")).keys;
-    await go("/ui/settings/keys");
+    await walk(page, "/ui/settings/keys");
     await tabTo(page, /^New key$/);
     await page.keyboard.press("Enter");
     await until("the name has the focus", async () => /^Name/.test(await focused(page)));
@@ -221,7 +209,7 @@ describe("acts on agents and keys", () => {
     await page.getByRole("row", { name: /by hand/ }).waitFor();
     await tabTo(page, new RegExp(`^Revoke ${made?.prefix}`));
     await page.keyboard.press("Enter");
-    await dialog().waitFor();
+    await dialog(page).waitFor();
     await typeName(page, made?.prefix ?? "");
     await until("it is revoked", async () => (await keys()).every((key) => key.name !== "by hand" || key.state === "revoked"));
     await keepsFocus(page, "its row has changed");
@@ -236,14 +224,14 @@ describe("backing out, and single letters", () => {
     await openRun(page, run, `view=list&step=${id}`);
     await panel(page).getByRole("button", { name: /^Cancel/ }).waitFor();
     await page.keyboard.press("Shift+X");
-    await dialog().waitFor();
+    await dialog(page).waitFor();
     await page.keyboard.press("Escape");
-    await dialog().waitFor({ state: "detached" });
+    await dialog(page).waitFor({ state: "detached" });
     expect(await panel(page).count(), "the panel stays").toBe(1);
     await page.keyboard.press("/");
     await page.getByRole("dialog", { name: "Search" }).waitFor();
     await page.keyboard.press("Escape");
-    await dialog().waitFor({ state: "detached" });
+    await dialog(page).waitFor({ state: "detached" });
     expect(await panel(page).count(), "the panel stays").toBe(1);
     await page.keyboard.press("Escape");
     await panel(page).waitFor({ state: "detached" });
@@ -252,15 +240,15 @@ describe("backing out, and single letters", () => {
     expect(await stateOf(id)).toBe("running");
     await plane.ask(`/api/v1/executions/${id}/cancel`, {});
     // In a list: the open filter, then the selection.
-    await go("/ui/runs?t=all");
+    await walk(page, "/ui/runs?t=all");
     await page.locator(".list-row").first().waitFor();
     for (const key of ["j", "x"]) await page.keyboard.press(key);
     await page.getByRole("region", { name: "Selected" }).waitFor();
     await tabTo(page, /^state/, "Shift+Tab");
     await page.keyboard.press("Enter");
-    await dialog().waitFor();
+    await dialog(page).waitFor();
     await page.keyboard.press("Escape");
-    await dialog().waitFor({ state: "detached" });
+    await dialog(page).waitFor({ state: "detached" });
     expect(await focused(page)).toMatch(/^state/);
     expect(await page.getByRole("region", { name: "Selected" }).count()).toBe(1);
     await page.keyboard.press("Escape");
@@ -271,7 +259,7 @@ describe("backing out, and single letters", () => {
   test("off means off on every page; what is no letter still works", async () => {
     const { execution_id: id, run_id: run } = await call("weather.slow", { seconds: 300 });
     await untilState(id, "running");
-    await go("/ui/settings/display");
+    await walk(page, "/ui/settings/display");
     await page.getByRole("radio", { name: /^off/ }).first().waitFor();
     // By arrows, as radios are: from "on" to "off".
     await tabTo(page, /^on/);
@@ -281,14 +269,14 @@ describe("backing out, and single letters", () => {
     const address = page.url();
     for (const key of ["Shift+X", "Shift+P", "Shift+R", "w", "o", "2", "/", "?", "g", "r", "j", "y", "l"]) await page.keyboard.press(key);
     expect(page.url()).toBe(address);
-    expect(await dialog().count()).toBe(0);
+    expect(await dialog(page).count()).toBe(0);
     expect(await stateOf(id)).toBe("running");
-    await page.locator("[data-live=live]").first().waitFor();
+    await linked(page);
     await tabTo(page, /^Steps$/, "Shift+Tab");
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog", { name: "Palette" }).waitFor();
     await page.keyboard.press("Escape");
-    await dialog().waitFor({ state: "detached" });
+    await dialog(page).waitFor({ state: "detached" });
     await grid(page).focus();
     await page.keyboard.press("Escape");
     await panel(page).waitFor({ state: "detached" });
@@ -296,4 +284,41 @@ describe("backing out, and single letters", () => {
     await plane.ask(`/api/v1/executions/${id}/cancel`, {});
     watched.clean();
   });
+});
+
+test("steps are a tree to whoever cannot see them: level, place, size and what is open, by their names", async () => {
+  type Node = { role?: { value: string }; name?: { value: string }; properties?: { name: string; value: { value: unknown } }[] };
+  const made = await world.make("slow 7");
+  await until("its calls are there", async () => (await stepsOf(plane, made.run)).length === 8);
+  await openRun(page, made.run, "view=list");
+  await until("they are drawn", async () => (await rows(page).count()) > 1);
+  const session = await watched.context.newCDPSession(page);
+  const nodes = async () => ((await session.send("Accessibility.getFullAXTree")) as { nodes: Node[] }).nodes;
+  const of = (node: Node, name: string) => node.properties?.find((each) => each.name === name)?.value.value;
+  const steps = (all: Node[]) => all.filter((node) => node.role?.value === "row" && of(node, "level") !== undefined);
+  const before = await nodes();
+  expect(before.some((node) => node.role?.value === "treegrid" && node.name?.value === "Steps"), "a tree, by name").toBe(true);
+  const [root, ...rest] = steps(before);
+  expect([root && of(root, "level"), root && of(root, "expanded")]).toEqual([1, true]);
+  expect(root?.name?.value).toMatch(/slow_tree/);
+  // Seven calls of one function are one row, closed.
+  const group = rest.find((node) => /×7/.test(node.name?.value ?? ""));
+  expect(group && [of(group, "level"), of(group, "expanded")]).toEqual([2, false]);
+  await grid(page).focus();
+  for (const key of ["Home", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
+  await until("the group is open, and says so", async () => {
+    const now = steps(await nodes());
+    const opened = now.find((node) => /×7/.test(node.name?.value ?? ""));
+    return opened && of(opened, "expanded") === true && now.filter((node) => of(node, "level") === 3).length === 7;
+  });
+  // The rows say of how many each is which.
+  const places = await rows(page).and(page.locator("[aria-level='3']")).evaluateAll((all) => all.map((each) => `${each.getAttribute("aria-posinset")} of ${each.getAttribute("aria-setsize")}`));
+  expect(places).toEqual(Array.from({ length: 7 }, (_, at) => `${at + 1} of 7`));
+  // A graph is a picture: it is left out, with the way to the list.
+  await openRun(page, made.run, "view=tree");
+  await page.locator(".react-flow__node").first().waitFor();
+  expect(await page.locator(".run-graph").getAttribute("aria-hidden")).toBe("true");
+  await page.getByText("The graph is a picture.").waitFor({ state: "attached" });
+  await plane.ask(`/api/v1/workflows/${made.run}/cancel-tree`, {});
+  watched.clean();
 });

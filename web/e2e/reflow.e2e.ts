@@ -1,29 +1,25 @@
 // Every page at 320 px and at 200 % zoom: nothing is wider than the window, the title and the way
 // around stay in sight; and in the dark at a desk, nothing serious in axe.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Watched, accessibility, closeBrowser, open, shot } from "./harness/browser";
-import { settled, sideways } from "./harness/look";
-import { Plane } from "./harness/plane";
+import { dialog } from "./harness/act";
+import { type OpenOptions, type Watched, accessibility, shot } from "./harness/browser";
+import { measured, sideways } from "./harness/look";
+import type { Plane } from "./harness/plane";
+import { Scene, end, visit, walk } from "./harness/scene";
 import { until } from "./harness/waiting";
-import { type Made, World } from "./harness/world";
+import type { Made } from "./harness/world";
 
 let plane: Plane;
-let world: World;
 let runs: Record<string, Made>;
 let step = "";
 
 beforeAll(async () => {
-  plane = await Plane.start();
-  ({ world, runs } = await World.start(plane, { key: await plane.ownerKey(), agents: ["trip", "weather", "geo", "hotel", "report"], runs: ["failed", "restarted", "hostile"] }));
+  ({ plane, runs } = await Scene.begin({ agents: ["trip", "weather", "geo", "hotel", "report"], runs: ["failed", "restarted", "hostile"], page: false }));
   await plane.ask("/api/v1/hold", { agent: "hotel", reason: "the provider is down, and this reason is as long as people write them when they are in a hurry" });
-  for (let n = 0; n < 3; n += 1) await plane.ask("/api/v1/execute/async/hotel.search", { input: { city: "Lyon" } });
+  for (let n = 0; n < 3; n += 1) await plane.call("hotel.search", { city: "Lyon" });
   step = runs.failed?.execution ?? "";
 });
-afterAll(async () => {
-  await world?.close();
-  await plane?.close();
-  await closeBrowser();
-});
+afterAll(end);
 
 const SECTIONS = ["keys", "nodes", "display", "tags", "audit", "configuration", "about"].map((section) => `/ui/settings/${section}`);
 const PAGES = [
@@ -40,20 +36,7 @@ const ofRun = () => {
   ];
 };
 
-async function on<T>(options: Parameters<typeof open>[1], look: (watched: Watched) => Promise<T>): Promise<T> {
-  const watched = await open(plane.url, { key: await plane.ownerKey(), ...options });
-  try {
-    const seen = await look(watched);
-    watched.forgive(/404/);
-    watched.clean();
-    return seen;
-  } finally {
-    await watched.close();
-  }
-}
-
-/** Two frames: what measures itself has measured. */
-const measured = ({ page }: Watched) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const on = (options: OpenOptions, look: (watched: Watched) => Promise<void>) => visit(plane, look, { owner: true, wanted: /404/, ...options });
 
 describe.each([
   ["320 px", { width: 320, height: 640, touch: true }],
@@ -61,13 +44,11 @@ describe.each([
   ["200 % zoom", { width: 720, height: 450 }],
 ] as const)("at %s", (what, size) => {
   test("no page scrolls sideways", async () => {
-    await on(size, async (watched) => {
-      const { page } = watched;
+    await on(size, async ({ page }) => {
       const wrong: string[] = [];
       for (const path of [...PAGES, ...ofRun()]) {
-        await page.goto(path);
-        await settled(page);
-        await measured(watched);
+        await walk(page, path);
+        await measured(page);
         for (const each of await sideways(page)) wrong.push(`${path}: ${each}`);
         if (!path.includes("login")) {
           const title = await page.locator("h1").first().boundingBox({ timeout: 2_000 }).catch(() => null);
@@ -81,20 +62,19 @@ describe.each([
   }, 240_000);
 
   test("layers fit too: a dialog, a popover, the search and the keys", async () => {
-    await on(size, async (watched) => {
-      const { page } = watched;
+    await on(size, async ({ page }) => {
       const fits = async (name: string) => {
-        const dialog = page.getByRole("dialog").last();
-        await dialog.waitFor();
-        await measured(watched);
-        const box = await dialog.boundingBox();
+        const layer = dialog(page).last();
+        await layer.waitFor();
+        await measured(page);
+        const box = await layer.boundingBox();
         expect(box && box.x >= 0 && box.x + box.width <= size.width + 1 && box.y >= 0, `${name}: ${JSON.stringify(box)}`).toBe(true);
-        expect(await dialog.evaluate((layer) => layer.scrollWidth - layer.clientWidth), name).toBeLessThanOrEqual(1);
+        expect(await layer.evaluate((box) => box.scrollWidth - box.clientWidth), name).toBeLessThanOrEqual(1);
         // Level by level: a menu may be under it.
-        while ((await page.getByRole("dialog").count()) > 0) {
-          const many = await page.getByRole("dialog").count();
+        while ((await dialog(page).count()) > 0) {
+          const many = await dialog(page).count();
           await page.keyboard.press("Escape");
-          await until("a level less", async () => (await page.getByRole("dialog").count()) < many);
+          await until("a level less", async () => (await dialog(page).count()) < many);
         }
       };
       await page.goto(`/ui/runs/${runs.failed?.run}?view=list`);
@@ -103,7 +83,7 @@ describe.each([
         await page.getByRole("button", { name: "What can be done" }).click();
         await page.getByRole("button", { name: /^Restart/ }).click();
       } else await page.keyboard.press("Shift+R");
-      await page.getByRole("dialog").getByText(/reuses \d/).first().waitFor();
+      await dialog(page).getByText(/reuses \d/).first().waitFor();
       await fits("restart");
       await page.keyboard.press("/");
       await fits("search");
@@ -111,7 +91,7 @@ describe.each([
       await fits("keys");
       await page.goto("/ui/agents/hotel");
       await page.getByRole("button", { name: /^Unhold/ }).click();
-      await page.getByRole("dialog").getByText(/3 queued executions go out/).waitFor();
+      await dialog(page).getByText(/3 queued executions go out/).waitFor();
       await fits("unhold");
     });
   });
@@ -121,8 +101,7 @@ test("in the dark at a desk: nothing serious in axe on any page", async () => {
   await on({ theme: "dark" }, async ({ page }) => {
     const wrong: string[] = [];
     for (const path of [...PAGES, ...ofRun()]) {
-      await page.goto(path);
-      await settled(page);
+      await walk(page, path);
       for (const each of await accessibility(page)) wrong.push(`${path}: ${each}`);
     }
     expect(wrong).toEqual([]);
@@ -134,8 +113,7 @@ test("contrast, computed anew from what is drawn: words 4.5 in both themes, cont
     for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme });
       for (const path of ["/ui/", "/ui/runs", "/ui/agents", "/ui/queues", `/ui/runs/${runs.failed?.run}?view=list`]) {
-        await page.goto(path);
-        await settled(page);
+        await walk(page, path);
         const poor = await until(`${path} is drawn`, () => page.evaluate(lowContrast));
         expect(poor.low, `${theme} ${path}, of ${poor.seen} texts`).toEqual([]);
         expect(poor.seen).toBeGreaterThan(10);

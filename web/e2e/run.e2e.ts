@@ -1,11 +1,13 @@
 // One run as people see it: three views of the same steps, everything that can happen to a step,
 // keys, folds, filters, live changes that move nothing, and two runs compared.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Theme, WIDTHS, type Watched, accessibility, closeBrowser, open, shot } from "./harness/browser";
-import { Plane } from "./harness/plane";
+import { type OpenOptions, type Theme, WIDTHS, type Watched, accessibility, shot } from "./harness/browser";
+import { shiftsFrom } from "./harness/calm";
+import type { Plane } from "./harness/plane";
 import { type ToldStep, type View, card, grid, look, openRun, panel, row, rows, stated, stepOf, stepsOf, textOf } from "./harness/run-page";
+import { Scene, end, visit } from "./harness/scene";
 import { until } from "./harness/waiting";
-import { type Made, World } from "./harness/world";
+import type { Made, World } from "./harness/world";
 
 let plane: Plane;
 let world: World;
@@ -13,25 +15,11 @@ let runs: Record<string, Made>;
 const of = (kind: string): string => runs[kind]?.run ?? "";
 
 beforeAll(async () => {
-  plane = await Plane.start();
-  ({ world, runs } = await World.start(plane, { key: await plane.ownerKey(), runs: ["restarted", "observed", "timeout", "late", "orphaned", "cancelled", "detached", "trip"] }));
+  ({ plane, world, runs } = await Scene.begin({ agents: true, runs: ["restarted", "observed", "timeout", "late", "orphaned", "cancelled", "detached", "trip"], page: false }));
 });
-afterAll(async () => {
-  await closeBrowser();
-  await world?.close();
-  await plane?.close();
-});
+afterAll(end);
 
-async function on<T>(look: (watched: Watched) => Promise<T>, options: Parameters<typeof open>[1] = {}): Promise<T> {
-  const watched = await open(plane.url, options);
-  try {
-    const seen = await look(watched);
-    watched.clean();
-    return seen;
-  } finally {
-    await watched.close();
-  }
-}
+const on = (look: (watched: Watched) => Promise<void>, options: OpenOptions = {}) => visit(plane, look, options);
 
 const FLAGS = { detached: 1, observed: 2, overCap: 4, lateOutcome: 8, replayed: 16, stoppedKnowing: 64 };
 const has = (step: ToldStep, flag: keyof typeof FLAGS) => (step.flags & FLAGS[flag]) !== 0;
@@ -297,13 +285,7 @@ describe("keys, the address, and folds", () => {
       await panel(page).getByRole("heading", { level: 2 }).waitFor();
       await rows(page).first().waitFor();
       await grid(page).evaluate((element) => { element.scrollTop = 200; });
-      await page.evaluate(() => {
-        const kept = window as unknown as { shifts: number };
-        kept.shifts = 0;
-        new PerformanceObserver((list) => {
-          for (const entry of list.getEntries()) kept.shifts += (entry as unknown as { value: number; hadRecentInput: boolean }).value;
-        }).observe({ type: "layout-shift", buffered: false });
-      });
+      const shifts = await shiftsFrom(page);
       const before = (await stated(page)).steps;
       const top = await rows(page).nth(12).getAttribute("data-step");
       const y = (await rows(page).nth(12).boundingBox())?.y;
@@ -311,12 +293,12 @@ describe("keys, the address, and folds", () => {
       expect((await row(page, top ?? "").boundingBox())?.y).toBe(y);
       expect(await grid(page).evaluate((element) => element.scrollTop)).toBe(200);
       expect(new URL(page.url()).searchParams.get("step")).toBe(first.id);
-      expect(await page.evaluate(() => (window as unknown as { shifts: number }).shifts)).toBeLessThan(0.005);
+      expect((await shifts()).reduce((sum, shift) => sum + shift.value, 0)).toBeLessThan(0.005);
     });
   });
 
   test("a run goes from its call to its end without a reload", async () => {
-    const called = await plane.ask<{ run_id: string }>("/api/v1/execute/async/trip.plan", { input: { city: "Metz", days: 7, person: false } });
+    const called = await plane.call("trip.plan", { city: "Metz", days: 7, person: false });
     await on(async ({ page }) => {
       await openRun(page, called.run_id, "view=time&fold=none");
       await page.locator("main .state-mark[data-state=succeeded]").first().waitFor({ timeout: 60_000 });

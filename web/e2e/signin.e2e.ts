@@ -1,11 +1,19 @@
 // Who may: signing in and out, keys made, changed and ended from the page, and what was done in the
 // audit log. No key is ever in the document, the address or the browser's storage after its sign-in.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Watched, closeBrowser, open, shot } from "./harness/browser";
-import { settled, visit } from "./harness/look";
-import { Plane } from "./harness/plane";
-import { until } from "./harness/waiting";
+import { dialog, ready } from "./harness/act";
+import { type Watched, shot } from "./harness/browser";
+import { settled } from "./harness/look";
+import { Child } from "./harness/child";
+import { linked } from "./harness/live";
+import { type Plane, binary } from "./harness/plane";
+import { Proxy } from "./harness/proxy";
+import { Scene, after, end, visit, walk } from "./harness/scene";
+import { freePort, until } from "./harness/waiting";
 
 type Key = { id: string; name: string; prefix: string; state: string; scopes: string[]; sessions: number };
 let plane: Plane;
@@ -16,16 +24,10 @@ const keys = async () => (await plane.ask<{ keys: Key[] }>("/api/v1/keys")).keys
 const session = (of: Page) => of.evaluate(async () => (await fetch("/api/v1/session")).json() as Promise<{ signed_in: boolean; principal: string | null; scopes: string[] }>);
 
 beforeAll(async () => {
-  plane = await Plane.start();
+  ({ plane, watched, page } = await Scene.begin());
   owner = await plane.ownerKey();
-  watched = await open(plane.url, { key: owner });
-  page = watched.page;
 });
-afterAll(async () => {
-  await watched?.close();
-  await plane?.close();
-  await closeBrowser();
-});
+afterAll(end);
 
 async function nowhere(of: Page, secret: string): Promise<void> {
   const kept = await of.evaluate(() => document.documentElement.outerHTML + location.href + JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie);
@@ -34,7 +36,7 @@ async function nowhere(of: Page, secret: string): Promise<void> {
 
 describe("signing in", () => {
   test("a wrong key is refused without a hint which; the right one leads back to where one was", async () => {
-    await visit(plane.url, "/ui/login?next=/settings/audit", async (mine) => {
+    await visit(plane, async (mine) => {
       const field = mine.page.getByLabel("Key, or one-use code");
       await until("the field has the focus", () => field.evaluate((element) => element === document.activeElement));
       await field.fill("mk_wrong");
@@ -48,12 +50,12 @@ describe("signing in", () => {
       expect((await session(mine.page)).signed_in).toBe(true);
       await settled(mine.page);
       await nowhere(mine.page, owner);
-    });
+    }, { at: "/ui/login?next=/settings/audit" });
   });
 
   test("a one-use code in the address signs in once, and is gone from the address", async () => {
     const { path, code } = await plane.ask<{ path: string; code: string }>("/api/v1/keys/code", {});
-    await visit(plane.url, path, async (mine) => {
+    await visit(plane, async (mine) => {
       await mine.page.waitForURL(/\/ui\/$/);
       expect((await session(mine.page)).signed_in).toBe(true);
       await nowhere(mine.page, code);
@@ -63,11 +65,11 @@ describe("signing in", () => {
       await mine.page.getByText(/not known or was revoked/).waitFor();
       expect((await session(mine.page)).signed_in).toBe(false);
       mine.forgive(/401/);
-    });
+    }, { at: path });
   });
 
   test("what needs a key asks for it in place, and goes on there", async () => {
-    await visit(plane.url, "/ui/settings/keys", async (mine) => {
+    await visit(plane, async (mine) => {
       await mine.page.getByText("Seeing and changing keys needs a key").waitFor();
       await shot(mine.page, "asks-for-key", false);
       await mine.page.getByLabel("Key, or one-use code").fill(owner);
@@ -77,7 +79,88 @@ describe("signing in", () => {
       await mine.page.getByText("Seeing and changing keys needs a key").waitFor();
       expect((await session(mine.page)).signed_in).toBe(false);
       mine.forgive(/401/);
-    });
+    }, { at: "/ui/settings/keys" });
+  });
+});
+
+describe("beyond this machine", () => {
+  let proxy: Proxy;
+  beforeAll(async () => {
+    proxy = await Proxy.start(plane);
+    after(() => proxy.close());
+  });
+
+  test("nothing is read without a key, and every page leads to the sign-in", async () => {
+    for (const path of ["overview", "runs", "executions", "nodes", "fleet", "queues", "usage", "config", "events", "search?q=x"]) expect((await fetch(`${proxy.url}/api/v1/${path}`)).status, path).toBe(401);
+    await visit(proxy, async (mine) => {
+      for (const path of ["/", "/agents", "/fleet", "/queues", "/health", "/usage", "/runs/run_1", "/settings/keys"]) {
+        await mine.page.goto(`/ui${path}`);
+        await mine.page.waitForURL((url) => url.pathname === "/ui/login" && url.searchParams.get("next") === path);
+        await mine.page.getByLabel("Key, or one-use code").waitFor();
+      }
+    }, { wanted: /401/ });
+  });
+
+  test("after the sign-in one is where one wanted to be, everything is read, and the stream is live", async () => {
+    await visit(proxy, async (mine) => {
+      await mine.page.waitForURL(/\/ui\/login\?next=/);
+      await shot(mine.page, "login-beyond", false);
+      await mine.page.getByLabel("Key, or one-use code").fill(owner);
+      await mine.page.keyboard.press("Enter");
+      await mine.page.waitForURL((url) => url.pathname === "/ui/runs" && url.searchParams.get("state") === "failed");
+      await settled(mine.page);
+      await linked(mine.page);
+      await nowhere(mine.page, owner);
+      for (const path of ["/ui/", "/ui/fleet", "/ui/settings/configuration"]) {
+        await walk(mine.page, path);
+        expect(await mine.page.getByRole("alert").count(), path).toBe(0);
+      }
+      // Signed out, nothing is read again.
+      await walk(mine.page, "/ui/settings/keys");
+      await mine.page.getByRole("button", { name: "Sign out" }).click();
+      await mine.page.waitForURL(/\/ui\/login/);
+      expect(await mine.page.evaluate(async () => (await fetch("/api/v1/overview")).status)).toBe(401);
+    }, { at: "/ui/runs?state=failed", wanted: /401/ });
+  });
+
+  test("the sign-in leads to no other place", async () => {
+    await visit(proxy, async ({ page }) => {
+      for (const next of ["https://example.org/", "//example.org", "/\\example.org", "javascript:alert(1)"]) {
+        await page.goto(`/ui/login?next=${encodeURIComponent(next)}`);
+        await page.getByLabel("Key, or one-use code").fill(owner);
+        await page.keyboard.press("Enter");
+        await page.waitForURL((url) => url.origin === proxy.url && url.pathname.startsWith("/ui/") && url.pathname !== "/ui/login");
+      }
+    }, { wanted: /401|404/ });
+  });
+});
+
+describe("`muster dev`", () => {
+  test("prints a link that signs its reader in, once; its agent and its first call are there", async () => {
+    const home = await mkdtemp(join(tmpdir(), "muster-dev-"));
+    after(() => rm(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
+    const dev = new Child("dev", [binary(), "dev", "--listen", `127.0.0.1:${await freePort()}`, "--data", join(home, "data")], { cwd: home });
+    after(() => dev.end());
+    const link = new URL(await until("the link is printed", () => /open\s+(http:\S+#code=\S+)/.exec(dev.output)?.[1], 60_000));
+    await until("its first call is printed", () => /hello\.greet.*succeeded/.test(dev.output), 60_000);
+    await visit({ url: link.origin }, async (mine) => {
+      await mine.page.waitForURL(/\/ui\/$/);
+      expect(await session(mine.page)).toMatchObject({ signed_in: true });
+      await nowhere(mine.page, link.hash.replace("#code=", ""));
+      await walk(mine.page, "/ui/agents");
+      await mine.page.getByRole("link", { name: "hello", exact: true }).first().waitFor();
+      await walk(mine.page, "/ui/runs");
+      await mine.page.locator(".list-row .state-mark[data-state=succeeded]").first().waitFor();
+      await walk(mine.page, "/ui/fleet");
+      await mine.page.getByRole("link", { name: /local/ }).first().waitFor();
+    }, { at: link.href });
+    // Whoever finds the line in a log later is nobody.
+    await visit({ url: link.origin }, async (mine) => {
+      await mine.page.getByText(/not known or was revoked/).waitFor();
+      expect((await session(mine.page)).signed_in).toBe(false);
+    }, { at: link.href, wanted: /401/ });
+    dev.signal("SIGINT");
+    await dev.wait();
   });
 });
 
@@ -103,35 +186,33 @@ describe("keys", () => {
     const says = async (path: string, method = "GET") => (await fetch(plane.url + path, { method, headers: { "x-api-key": text, "content-type": "application/json" }, body: method === "POST" ? "{}" : undefined })).status;
     expect(await says("/api/v1/overview")).toBe(200);
     expect(await says("/api/v1/keys")).toBe(403);
-    await visit(plane.url, "/ui/queues", async (mine) => {
+    await visit(plane, async (mine) => {
       await settled(mine.page);
       await mine.page.goto("/ui/health");
       const hold = mine.page.getByRole("button", { name: /Hold everything/ });
       await until("the act says what it lacks", async () => (await hold.getAttribute("aria-disabled")) === "true");
       expect(await hold.getAttribute("title")).toContain("needs operate");
-    }, { key: text });
+    }, { at: "/ui/queues", key: text });
     watched.clean();
   });
 
   test("a revoked key ends the sessions that came with it", async () => {
     const made = await plane.ask<{ key: string; id: string; prefix: string }>("/api/v1/keys", { name: "to be ended", scopes: ["read", "operate", "admin"] });
-    await visit(plane.url, "/ui/settings/keys", async (mine) => {
+    await visit(plane, async (mine) => {
       await mine.page.getByText("You are").waitFor();
       await page.goto("/ui/settings/keys");
       const row = page.getByRole("row", { name: /to be ended/ });
       await row.getByRole("button", { name: /^Revoke/ }).click();
-      const dialog = page.getByRole("dialog");
-      await dialog.getByRole("textbox").fill(made.prefix);
-      const verb = dialog.getByRole("button", { name: /^Revoke/ });
-      await until("the consequence is there", () => verb.isEnabled());
-      expect(await dialog.textContent(), "who is signed in with it").toContain("1 signed-in browser");
+      await dialog(page).getByRole("textbox").fill(made.prefix);
+      const verb = await ready(page, /^Revoke/);
+      expect(await dialog(page).textContent(), "who is signed in with it").toContain("1 signed-in browser");
       await shot(page, "key-revoke", false);
       await verb.dblclick();
       await until("the plane has it", async () => (await keys()).every((key) => key.name !== "to be ended" || key.state === "revoked"));
       await mine.page.reload();
       await mine.page.getByText("Seeing and changing keys needs a key").waitFor();
       mine.forgive(/401/);
-    }, { key: made.key });
+    }, { at: "/ui/settings/keys", key: made.key });
     watched.clean();
   });
 
@@ -140,13 +221,11 @@ describe("keys", () => {
     await page.goto("/ui/settings/keys");
     const row = page.getByRole("row", { name: /for the wall/ }).first();
     await row.getByRole("button", { name: /^Rotate/ }).click();
-    const verb = page.getByRole("dialog").getByRole("button", { name: /^Rotate/ });
-    await until("the consequence is there", () => verb.isEnabled());
+    const verb = await ready(page, /^Rotate/);
     await verb.dblclick();
     await page.getByRole("region", { name: /takes the place of/ }).waitFor();
     expect((await keys()).filter((key) => key.name === "for the wall" && key.id !== before?.id).length).toBe(1);
-    await page.goto("/ui/settings/audit?action=key");
-    await settled(page);
+    await walk(page, "/ui/settings/audit?action=key");
     const { lines } = await plane.ask<{ lines: { action: string }[] }>("/api/v1/audit?action=key&limit=100");
     const shown = await page.locator("main ol li code").allTextContents();
     expect(shown).toEqual(lines.map((line) => line.action));
@@ -157,8 +236,7 @@ describe("keys", () => {
 
 describe("the frame", () => {
   test("keys go to places, open the search and the palette, and Escape closes", async () => {
-    await page.goto("/ui/settings/display");
-    await settled(page);
+    await walk(page, "/ui/settings/display");
     for (const [keys, path] of [["g r", "/ui/runs"], ["g a", "/ui/agents"], ["g f", "/ui/fleet"], ["g q", "/ui/queues"], ["g h", "/ui/health"], ["g s", "/ui/settings"], ["g o", "/ui/"]] as const) {
       for (const key of keys.split(" ")) await page.keyboard.press(key);
       await page.waitForURL(`**${path}`);
@@ -167,14 +245,14 @@ describe("the frame", () => {
     await page.keyboard.press("/");
     await page.getByRole("dialog", { name: "Search" }).waitFor();
     await page.keyboard.press("Escape");
-    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await dialog(page).waitFor({ state: "detached" });
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog", { name: "Palette" }).waitFor();
     await page.keyboard.type("fleet");
     await page.keyboard.press("Enter");
     await page.waitForURL(/fleet/);
     await page.keyboard.press("?");
-    await page.getByRole("dialog").waitFor();
+    await dialog(page).waitFor();
     await shot(page, "keys", false);
     await page.keyboard.press("Escape");
     watched.clean();
@@ -192,7 +270,7 @@ describe("the frame", () => {
     await page.keyboard.press("r");
     await page.keyboard.press("/");
     expect(page.url()).toContain("settings/display");
-    expect(await page.getByRole("dialog").count()).toBe(0);
+    expect(await dialog(page).count()).toBe(0);
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog", { name: "Palette" }).waitFor();
     await page.evaluate(() => localStorage.clear());
@@ -204,8 +282,7 @@ describe("the frame", () => {
       id: "quiet", team_id: "default", base_url: "http://127.0.0.1:9", version: "1.0.0", instance_id: "i-1", lifecycle_status: "starting",
       communication_config: { protocols: ["http"], heartbeat_interval: "2s" }, reasoners: [], skills: [],
     });
-    await page.goto("/ui/health");
-    await settled(page);
+    await walk(page, "/ui/health");
     await page.getByPlaceholder("why").fill("moving the store");
     await page.getByRole("button", { name: /Hold everything/ }).dblclick();
     await until("the plane holds", async () => (await plane.ask<{ held: boolean }>("/api/v1/hold")).held);
@@ -214,8 +291,8 @@ describe("the frame", () => {
     await shot(page, "hold-banner", false);
     await page.goto("/ui/queues");
     await page.getByRole("button", { name: /Lift the hold over everything/ }).click();
-    await page.getByRole("dialog").getByRole("textbox").fill("everything");
-    await page.getByRole("dialog").getByRole("button", { name: /^Lift/ }).dblclick();
+    await dialog(page).getByRole("textbox").fill("everything");
+    await dialog(page).getByRole("button", { name: /^Lift/ }).dblclick();
     await until("it is lifted", async () => !(await plane.ask<{ held: boolean }>("/api/v1/hold")).held);
     await until("the banner goes by itself", async () => (await page.getByText(/moving the store/).count()) === 0);
     watched.clean();

@@ -1,11 +1,13 @@
 // A page that stays open for long: after many walks over all pages and thousands of events it holds
 // no more than at first, and stays within the bounds of a day at work.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Watched, closeBrowser, open } from "./harness/browser";
+import type { Watched } from "./harness/browser";
+import { linked } from "./harness/live";
 import { settled } from "./harness/look";
-import { Plane } from "./harness/plane";
+import type { Plane } from "./harness/plane";
+import { Scene, end, walk } from "./harness/scene";
 import { until } from "./harness/waiting";
-import { World } from "./harness/world";
+import type { World } from "./harness/world";
 
 const ROUNDS = 10;
 const EVENTS = 3_000;
@@ -16,16 +18,9 @@ let world: World;
 let watched: Watched;
 
 beforeAll(async () => {
-  plane = await Plane.start();
-  ({ world } = await World.start(plane, { key: await plane.ownerKey(), agents: ["bulk", "weather"] }));
-  watched = await open(plane.url, { key: await plane.ownerKey() });
+  ({ plane, world, watched } = await Scene.begin({ agents: ["bulk", "weather"] }));
 });
-afterAll(async () => {
-  await watched?.close();
-  await world?.close();
-  await plane?.close();
-  await closeBrowser();
-});
+afterAll(end);
 
 test(`${ROUNDS} walks over all pages while ${EVENTS} events come: the heap and the document stay small`, async () => {
   const { page, context } = watched;
@@ -37,9 +32,8 @@ test(`${ROUNDS} walks over all pages while ${EVENTS} events come: the heap and t
     const { metrics } = await session.send("Performance.getMetrics");
     return metrics.find((each) => each.name === "JSHeapUsedSize")?.value ?? Number.NaN;
   };
-  await page.goto("/ui/");
-  await settled(page);
-  await page.locator("[data-live=live]").first().waitFor();
+  await walk(page, "/ui/");
+  await linked(page);
   const { run } = await world.make("growing 3000 6");
   const from = await plane.metric("muster_event_sequence");
   const events = async () => (await plane.metric("muster_event_sequence")) - from;
@@ -47,7 +41,7 @@ test(`${ROUNDS} walks over all pages while ${EVENTS} events come: the heap and t
   expect(places.length).toBeGreaterThanOrEqual(7);
   let most = 0;
   // Within the page: a load would begin with an empty heap.
-  const walk = async () => {
+  const round = async () => {
     for (const place of places) {
       await place.click();
       await settled(page);
@@ -59,12 +53,12 @@ test(`${ROUNDS} walks over all pages while ${EVENTS} events come: the heap and t
     most = Math.max(most, await page.evaluate(() => document.querySelectorAll("*").length));
   };
   // The first walks load code and fill what is kept for Back.
-  await walk();
-  await walk();
+  await round();
+  await round();
   const before = await heap();
-  for (let round = 2; round < ROUNDS; round += 1) await walk();
+  for (let many = 2; many < ROUNDS; many += 1) await round();
   await until(`${EVENTS} events have come`, async () => (await events()) >= EVENTS, 120_000);
-  await walk();
+  await round();
   const after = await heap();
   console.info(`heap ${(before / MIB).toFixed(1)} → ${(after / MIB).toFixed(1)} MiB after ${ROUNDS} walks and ${await events()} events, at most ${most} elements`);
   expect(after).toBeLessThan(BUDGET.heap);

@@ -2,32 +2,24 @@
 // no number becomes 0, nothing turns green, and each says as of when. Acts wait, with the reason.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { type Watched, closeBrowser, open, shot } from "./harness/browser";
-import { settled } from "./harness/look";
-import { Plane } from "./harness/plane";
+import { type Watched, shot } from "./harness/browser";
+import { linked } from "./harness/live";
+import type { Plane } from "./harness/plane";
+import { Scene, UNREACHED, end, walk } from "./harness/scene";
 import { until } from "./harness/waiting";
-import { World } from "./harness/world";
 
 const PATHS = ["/ui/", "/ui/agents", "/ui/fleet", "/ui/queues", "/ui/runs?t=all", "/ui/health", "/ui/agents/weather", "/ui/usage"];
 let plane: Plane;
-let world: World;
 let watched: Watched;
 
 beforeAll(async () => {
-  plane = await Plane.start();
-  ({ world } = await World.start(plane, { key: await plane.ownerKey(), agents: ["weather", "mail"] }));
+  ({ plane, watched } = await Scene.begin({ agents: ["weather", "mail"] }));
   await plane.ask("/api/v1/hold", { agent: "mail", reason: "the provider is down" });
-  for (let n = 0; n < 3; n += 1) await plane.ask("/api/v1/execute/async/mail.send", { input: { to: "a", subject: `b${n}` } });
-  for (let day = 6; day < 9; day += 1) await plane.ask("/api/v1/execute/async/weather.lookup", { input: { city: "Lyon", day } });
+  for (let n = 0; n < 3; n += 1) await plane.call("mail.send", { to: "a", subject: `b${n}` });
+  for (let day = 6; day < 9; day += 1) await plane.call("weather.lookup", { city: "Lyon", day });
   await plane.ask("/api/v1/fleet/enrollments", { name: "edge-1", max_workers: 2 });
-  watched = await open(plane.url, { key: await plane.ownerKey() });
 });
-afterAll(async () => {
-  await watched?.close();
-  await world?.close();
-  await plane?.close();
-  await closeBrowser();
-});
+afterAll(end);
 
 /** What a page says of states and numbers; ages and what says as of when are left out. */
 const said = (page: Page) => page.evaluate(() => {
@@ -46,16 +38,15 @@ test("what was known stays on each page, and says its age", async () => {
   const tabs: { path: string; page: Page; before: Awaited<ReturnType<typeof said>> }[] = [];
   for (const path of PATHS) {
     const page = tabs.length === 0 ? watched.page : await watched.context.newPage();
-    await page.goto(path);
-    await settled(page);
-    await page.locator("[data-live=live]").first().waitFor();
+    await walk(page, path);
+    await linked(page);
     tabs.push({ path, page, before: await said(page) });
   }
   // What arrives last may still change what was read first.
   for (const tab of tabs) tab.before = await said(tab.page);
   await plane.kill9();
   for (const { path, page, before } of tabs) {
-    await page.locator("[data-live=offline]").first().waitFor({ timeout: 60_000 });
+    await linked(page, ["offline"], 60_000);
     // Asked for again while there is no plane: a failed request is not an empty answer.
     await page.keyboard.press("u");
     await page.getByText(/The plane does not answer/).first().waitFor();
@@ -79,9 +70,9 @@ test("what was known stays on each page, and says its age", async () => {
   expect(await first?.page.locator("main .state-mark[data-state=online]").count()).toBe(0);
   await plane.again();
   for (const { path, page } of tabs.slice(1)) {
-    await page.locator("[data-live=live], [data-live=resynced]").first().waitFor({ timeout: 60_000 });
+    await linked(page, ["live", "resynced"], 60_000);
     await until(`${path}: nothing says that it is old`, async () => (await page.getByText(/The plane does not answer/).count()) === 0);
   }
-  watched.forgive(/Failed to load|net::ERR|CONNECTION/);
+  watched.forgive(UNREACHED);
   watched.clean();
 }, 240_000);

@@ -2,26 +2,24 @@
 // again under the same version is not; a `reset` in the stream is healed by asking again.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { type Watched, closeBrowser, open, shot } from "./harness/browser";
+import { type Watched, shot } from "./harness/browser";
+import { linked } from "./harness/live";
 import { settled } from "./harness/look";
-import { Plane } from "./harness/plane";
+import type { Plane } from "./harness/plane";
+import { Scene, end, visit, walk } from "./harness/scene";
 import { until } from "./harness/waiting";
 
 let plane: Plane;
 beforeAll(async () => {
-  plane = await Plane.start();
+  ({ plane } = await Scene.begin({ page: false }));
 });
-afterAll(async () => {
-  await closeBrowser();
-  await plane?.close();
-});
+afterAll(end);
 
 /** Frames of the stream as the page shall get them, in place of the plane's. */
 type Stand = { send(name: string, data: object, id?: string): void; asked: string[] };
 
 /** A page whose stream the test speaks: every answer else is the plane's own. */
-async function spoken<T>(look: (watched: Watched, stand: Stand) => Promise<T>): Promise<T> {
-  const watched = await open(plane.url, { key: await plane.ownerKey() });
+const spoken = (look: (watched: Watched, stand: Stand) => Promise<void>) => visit(plane, async (watched) => {
   const { page, context } = watched;
   const asked: string[] = [];
   // Without a shared worker there is one stream in this page, and it is this one.
@@ -48,25 +46,18 @@ async function spoken<T>(look: (watched: Watched, stand: Stand) => Promise<T>): 
     asked,
     send: (name, data, id = "") => void page.evaluate(([name, data, id]) => (window as unknown as { say(name: string, data: string, id: string): void }).say(name, data, id), [name, JSON.stringify(data), id] as const),
   };
-  try {
-    const seen = await look(watched, stand);
-    watched.clean();
-    return seen;
-  } finally {
-    await watched.close();
-  }
-}
+  await look(watched, stand);
+}, { owner: true });
 
 const tick = (version: string, started: string) => ({ at: new Date().toISOString(), version, started, position: "1" });
 const banner = (page: Page) => page.getByText(/The plane is now version/);
 
 test("another version is said with both names, and reloading takes it", async () => {
   await spoken(async ({ page }, stand) => {
-    await page.goto("/ui/");
-    await settled(page);
+    await walk(page, "/ui/");
     const own = (await plane.ask<{ version: string }>("/api/v1/health")).version;
     stand.send("tick", tick(own, "2026-01-01T00:00:00Z"));
-    await page.locator("[data-live=live]").first().waitFor();
+    await linked(page);
     // The same plane, started again: nothing to say.
     stand.send("tick", tick(own, "2026-01-02T00:00:00Z"));
     stand.send("tick", tick("99.0.0", "2026-01-02T00:00:00Z"));
@@ -81,38 +72,31 @@ test("another version is said with both names, and reloading takes it", async ()
     await loaded;
     await settled(page);
     stand.send("tick", tick("99.0.0", "2026-01-02T00:00:00Z"));
-    await page.locator("[data-live=live]").first().waitFor();
+    await linked(page);
     expect(await banner(page).count()).toBe(0);
   });
 });
 
 test("a plane that starts again under the same version says nothing, and goes on", async () => {
-  const watched = await open(plane.url, { key: await plane.ownerKey() });
-  try {
-    const { page } = watched;
-    await page.goto("/ui/health");
-    await settled(page);
-    await page.locator("[data-live=live]").first().waitFor();
+  await visit(plane, async ({ page }) => {
+    await walk(page, "/ui/health");
+    await linked(page);
     await plane.kill9();
-    await page.locator("[data-live=reconnecting], [data-live=offline]").first().waitFor();
+    await linked(page, ["reconnecting", "offline"]);
     await plane.again();
-    await page.locator("[data-live=live], [data-live=resynced]").first().waitFor({ timeout: 30_000 });
+    await linked(page, ["live", "resynced"], 30_000);
     expect(await banner(page).count()).toBe(0);
-    watched.forgive();
-  } finally {
-    await watched.close();
-  }
+  }, { owner: true, wanted: /./ });
 });
 
 test.each(["reset", "gap"])("a %s frame: what is on screen is asked for again, and it is said", async (name) => {
   await spoken(async ({ page }, stand) => {
-    await page.goto("/ui/queues");
-    await settled(page);
+    await walk(page, "/ui/queues");
     stand.send("tick", tick("0.0.0", "2026-01-01T00:00:00Z"));
-    await page.locator("[data-live=live]").first().waitFor();
+    await linked(page);
     const before = stand.asked.filter((path) => path === "/api/v1/queues").length;
     stand.send(name, { from: "1" }, "2");
-    await page.locator("[data-live=resynced]").first().waitFor();
+    await linked(page, ["resynced"]);
     expect(await page.locator("[data-live=resynced]").first().textContent()).toContain("Resynced after a gap");
     await until("the queues were asked for again", () => stand.asked.filter((path) => path === "/api/v1/queues").length > before);
   });

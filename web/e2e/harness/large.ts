@@ -1,12 +1,12 @@
-// A large store: 100,000 executions, runs of 2,000 and 20,000 steps and one of 200 to compare them
-// with, 1,000 machines.
+// A large store: 100,000 executions, runs of 2,000, 20,000 and 30,000 steps and one of 200 to
+// compare them with, 1,000 machines.
 import { execFile } from "node:child_process";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-export const LARGE = { executions: 100_000, nodes: 1_000, small: 200, runs: [2_000, 20_000] } as const;
+export const LARGE = { executions: 100_000, nodes: 1_000, small: 200, runs: [2_000, 20_000, 30_000] } as const;
 
 /** Fills a data folder of the test's own; remove it by closing the plane that runs on it. */
 export async function largeStore(): Promise<string> {

@@ -77,6 +77,18 @@ export class Plane {
     return (text ? JSON.parse(text) : undefined) as T;
   }
 
+  /** Calls a function and does not wait for its end. */
+  call(target: string, input: object): Promise<{ run_id: string; execution_id: string }> {
+    return this.ask(`/api/v1/execute/async/${target}`, { input });
+  }
+
+  async stateOf(execution: string): Promise<string> {
+    return (await this.ask<{ state: string }>(`/api/v1/executions/${execution}`)).state;
+  }
+  async untilState(execution: string, state: string, within?: number): Promise<void> {
+    await until(`${execution} is ${state}`, async () => (await this.stateOf(execution)) === state, within);
+  }
+
   /** One series of its metrics, named with its labels: their order in the text changes with each start. */
   async metric(series: string): Promise<number> {
     const text = await (await fetch(`${this.url}/metrics`)).text();
