@@ -8,7 +8,6 @@ export type LabelSum = Schemas["FleetLabel"];
 export type FleetNode = Schemas["FleetNode"];
 export type NodePage = Schemas["FleetNodes"];
 export type NodeWhole = Schemas["FleetNodeWhole"];
-export type HistoryLine = Schemas["FleetHistoryLine"];
 export type History = Schemas["FleetHistory"];
 /** A stretch of a past: of a node, or of an agent. */
 export type StateBucket = { from: string; to: string; state: string | null; state_unknown?: string; plane_down: boolean };

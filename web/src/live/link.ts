@@ -138,4 +138,3 @@ export function openLink(events: LinkEvents, { open = (address) => new EventSour
 }
 
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);
-export type LiveLink = ReturnType<typeof openLink>;

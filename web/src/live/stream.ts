@@ -103,15 +103,19 @@ function start(): TabLink {
   return link;
 }
 
+const watch = (watcher: () => void) => {
+  watchers.add(watcher);
+  return () => void watchers.delete(watcher);
+};
+
 /** The connection's state, when (plane time) the last frame came, and what the plane says it is. */
 export function useLiveState() {
-  return useSyncExternalStore(
-    (watcher) => {
-      watchers.add(watcher);
-      return () => watchers.delete(watcher);
-    },
-    () => snapshot,
-  );
+  return useSyncExternalStore(watch, () => snapshot);
+}
+
+/** Since when what is shown may be out of date, because the plane does not answer: the last frame's time. */
+export function useOfflineSince(): number | undefined {
+  return useSyncExternalStore(watch, () => (snapshot.live.state === "offline" ? Math.round(snapshot.lastFrameAt || snapshot.live.since) : undefined));
 }
 
 /** Pauses and continues what arrives; what is held is counted and delivered on continuing. */

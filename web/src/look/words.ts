@@ -48,3 +48,9 @@ export function lookOf(word: string | null | undefined, kind?: "worker"): Look {
 
 /** The CSS colour of a look. */
 export const colourOf = (colour: Colour) => `var(--${colour})`;
+
+const STATES = ["failed", "timeout", "waiting", "paused", "running", "queued", "cancelled", "succeeded"];
+const placeOf = (state: string) => STATES.indexOf(state) + 1 || 99;
+
+/** States of executions by what needs a look first; words that are not known come last. */
+export const byState = (a: string, b: string) => placeOf(a) - placeOf(b);

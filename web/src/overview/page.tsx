@@ -3,6 +3,7 @@
 import { useGet } from "@/api/queries";
 import type { Overview } from "@/api/shapes";
 import { useAgeOf } from "@/live/clock";
+import { useOfflineSince } from "@/live/stream";
 import { ago, count, rfc3339 } from "@/look/format";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { msOf } from "@/parts/values";
@@ -12,9 +13,10 @@ import { Failed, Flow, HeldUp, Needs, There } from "./sections";
 export default function OverviewPage() {
   const { data, error, isPending, dataUpdatedAt, refetch } = useGet("/api/v1/overview", {}, { staleTime: 60_000 });
   const many = data?.needs_total ?? 0;
+  const offline = useOfflineSince();
   useTitle(many > 0 ? `${count(many)} ${many === 1 ? "needs" : "need"} you` : "Overview");
   const head = (
-    <PageHead crumbs={<><h1 className="font-semibold">Overview</h1>{error && data && <AsOf at={msOf(data.as_of) ?? dataUpdatedAt} why={error.message} />}</>} />
+    <PageHead crumbs={<><h1 className="font-semibold">Overview</h1>{data && (error || offline !== undefined) && <AsOf at={msOf(data.as_of) ?? dataUpdatedAt} why={error?.message ?? "the plane does not answer"} />}</>} />
   );
   if (!data) {
     return <>{head}{isPending ? <Skeleton what="the overview" rows={10} /> : <ErrorPanel error={error} what="the overview" retry={() => void refetch()} />}</>;

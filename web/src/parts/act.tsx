@@ -4,7 +4,7 @@
 import { type ReactNode, useContext, useEffect, useId, useReducer, useRef, useState } from "react";
 import { Problem } from "@/api/problem";
 import { useMissing } from "@/api/session";
-import { useLiveState } from "@/live/stream";
+import { useLiveState, useOfflineSince } from "@/live/stream";
 import { Link } from "@/router";
 import { useKeys } from "@/shell/keys";
 import { Group, Needs, toLogin } from "./act-group";
@@ -57,9 +57,9 @@ const RECEIPT_MS = 10_000;
 
 /** Why an act cannot be done now: offline first, then the missing scope, then its own reason. */
 export function useBarred(act: Pick<Act, "disabled" | "scope">): string | undefined {
-  const { live } = useLiveState();
+  const offline = useOfflineSince();
   const missing = useMissing(act.scope);
-  if (live.state === "offline") return "the plane does not answer; acts wait until it does";
+  if (offline !== undefined) return "the plane does not answer; acts wait until it does";
   return missing ?? act.disabled;
 }
 
@@ -269,6 +269,8 @@ export function Confirm({ act, state, go, keep }: { act: Act; state: ActState; g
   const unsure = wanted !== undefined && !confirms(typed, wanted);
   const failed = state.is === "failed" ? state : undefined;
   const lost = failed?.during === "sending" && failed.problem.offline;
+  const { live } = useLiveState();
+  const back = lost && (live.state === "live" || live.state === "resynced");
   return (
     <form
       className="flex flex-col gap-3"
@@ -280,7 +282,9 @@ export function Confirm({ act, state, go, keep }: { act: Act; state: ActState; g
       <div aria-live="polite" className="min-h-[18px] text-text-2">
         {state.is === "checking" && <span className="text-text-3">asking what this would do …</span>}
         {(state.is === "confirm" || state.is === "sending") && state.says}
-        {failed && <span className="text-fail"><Refused problem={failed.problem} /></span>}
+        {failed && (back
+          ? <span className="text-wait">The plane did not answer then, and does now. Whether it was done is not known; to try again does it once at most.</span>
+          : <span className="text-fail"><Refused problem={failed.problem} /></span>)}
       </div>
       {!failed && act.form}
       {wanted !== undefined && !failed && (

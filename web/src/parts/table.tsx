@@ -4,12 +4,14 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Problem } from "@/api/problem";
 import { display, useDisplay } from "@/look/display";
+import { useOfflineSince } from "@/live/stream";
 import { count } from "@/look/format";
 import { BASE, Link, navigate } from "@/router";
 import { useKeys } from "@/shell/keys";
 import { KeyHint } from "./key-hint";
 import { offerAct } from "./offers";
 import { AsOf, ErrorPanel, Skeleton } from "./says";
+import { activeAt, useKeptPlace, usePlace } from "./table-place";
 import { CARD_BELOW, activeIndex, moved, rowHeight, visibleColumns } from "./table-model";
 
 export type Column<Row> = {
@@ -96,7 +98,8 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
   const name = useId();
   const [width, setWidth] = useState(0);
   const { place } = props;
-  const [active, setActive] = useState(() => (place === undefined ? undefined : places.get(place)?.active));
+  const offline = useOfflineSince();
+  const [active, setActive] = useState(() => activeAt(place));
   const row = useRowPx();
   const card = width > 0 && width < CARD_BELOW;
   const shown = useMemo(() => visibleColumns(columns, width || 1200, card), [columns, width, card]);
@@ -215,7 +218,7 @@ export function VirtualTable<Row>(props: TableProps<Row>) {
   }
   const checks = props.select !== undefined;
   const template = [checks ? "28px" : "", ...shown.map((column) => column.width)].filter(Boolean).join(" ");
-  const ending = query?.error ? <AsOf at={query.dataUpdatedAt} why={query.error.message} /> : null;
+  const ending = query?.error ? <AsOf at={query.dataUpdatedAt} why={query.error.message} /> : offline === undefined || !query ? null : <AsOf at={offline} why="the plane does not answer" />;
   const cells = (each: Row, of: Column<Row>[]) => of.map((column) => (
     <div key={column.id} className="cell" role="gridcell">{column.align === "end" && !card ? <span className="flush">{wrapped(column, each, props.to)}</span> : wrapped(column, each, props.to)}</div>
   ));
@@ -339,66 +342,6 @@ function clickedElsewhere(event: MouseEvent<HTMLElement>): boolean {
   const inner = (event.target as Element).closest(interactive);
   if (event.defaultPrevented || (inner && event.currentTarget.contains(inner))) return true;
   return (window.getSelection()?.toString() ?? "") !== "";
-}
-
-type Active = { id: string; index: number };
-/** Where readers were in lists, newest last. */
-const places = new Map<string, { active: Active | undefined; top: number }>();
-const PLACES_MOST = 20;
-
-/** Remembers the scroll and the active row of a list, and goes back there when it comes again. */
-function usePlace(box: React.RefObject<HTMLDivElement | null>, place: string | undefined, active: Active | undefined, there: boolean): void {
-  const now = useRef(active);
-  now.current = active;
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element || place === undefined || !there) return;
-    element.scrollTop = places.get(place)?.top ?? 0;
-    const remember = () => {
-      places.delete(place);
-      places.set(place, { active: now.current, top: element.scrollTop });
-      const oldest = places.keys().next().value;
-      if (places.size > PLACES_MOST && oldest !== undefined) places.delete(oldest);
-    };
-    element.addEventListener("scroll", remember, { passive: true });
-    return () => {
-      element.removeEventListener("scroll", remember);
-      remember();
-    };
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- the box stays the same element
-  }, [place, there]);
-}
-
-/** Keeps the first visible row where it is when heights above it, or rows before it, change. */
-function useKeptPlace(
-  box: React.RefObject<HTMLDivElement | null>,
-  heights: readonly number[],
-  indexes: ReadonlyMap<string, number>,
-  virtual: { measure(): void; getVirtualItemForOffset(offset: number): { key: React.Key; start: number } | undefined },
-): void {
-  const before = useRef<{ id: string; offset: number } | undefined>(undefined);
-  useLayoutEffect(() => {
-    virtual.measure();
-    const element = box.current;
-    const index = before.current && indexes.get(before.current.id);
-    if (!element || !before.current || index === undefined || element.scrollTop === 0) return;
-    let start = 0;
-    for (let each = 0; each < index; each += 1) start += heights[each] ?? 0;
-    element.scrollTop = start + before.current.offset;
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- only what moves rows
-  }, [heights]);
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const remember = () => {
-      const item = virtual.getVirtualItemForOffset(element.scrollTop);
-      before.current = item && { id: String(item.key), offset: element.scrollTop - item.start };
-    };
-    remember();
-    element.addEventListener("scroll", remember, { passive: true });
-    return () => element.removeEventListener("scroll", remember);
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- the virtualizer stays the same object
-  }, [indexes]);
 }
 
 /** A row that stands for many: opened and closed, with the number and how its members are. */

@@ -6,7 +6,7 @@ import { useCallback, useEffect } from "react";
 import { addressOf, send } from "@/api/client";
 import { queries } from "@/api/queries";
 import type { Problem } from "@/api/problem";
-import type { Why, WhyChange, WhyFact, WhyNext } from "@/execution/shapes";
+import { type Why, type WhyChange, type WhyFact, type WhyNext, isOpen } from "@/execution/shapes";
 import { planeNow, useSecond } from "@/live/clock";
 import { type LiveFrame, useLive } from "@/live/stream";
 import { plain } from "@/look/plain";
@@ -152,8 +152,6 @@ export function messageOf(why: Pick<Why, "verdict" | "execution">): string | nul
   return message && !why.verdict.includes(message) ? message : null;
 }
 
-const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
-
 /** `running for 3.8 s · SDKs read waiting · run_…P4D1XW trip.plan`. */
 function Header({ why }: { why: Why }) {
   const known = lookOf(why.state).known;
@@ -161,7 +159,7 @@ function Header({ why }: { why: Why }) {
     <p className="-mt-3 flex flex-wrap gap-x-2 text-text-2" data-why-head>
       <span>
         <Plain text={known ? why.state.replaceAll("_", " ") : why.state} />{" "}
-        {why.since ? (ENDED.has(why.state) ? <Age at={why.since} /> : <Lasting at={why.since} />) : <>since <Unknown reason={why.since_unknown ?? "the plane does not say"} /></>}
+        {why.since ? (isOpen(why.state) ? <Lasting at={why.since} /> : <Age at={why.since} />) : <>since <Unknown reason={why.since_unknown ?? "the plane does not say"} /></>}
       </span>
       {why.status && why.status !== why.state && <span>· SDKs read <Plain text={why.status} /></span>}
       {why.run_id && why.run_id !== why.id && (

@@ -1,10 +1,11 @@
 // What a run is, in two lines: its state and why, how many steps of each state, where time went,
 // where it comes from. Counts filter the rows below to exactly what they count.
 import { useEffect, useRef } from "react";
+import { isOpen } from "@/execution/shapes";
 import { count, duration } from "@/look/format";
 import { plain } from "@/look/plain";
 import { missing, money } from "@/usage/sums";
-import { colourOf, lookOf } from "@/look/words";
+import { byState, colourOf, lookOf } from "@/look/words";
 import { SplitBar, patternOf } from "@/parts/charts";
 import { SaidThen } from "@/parts/said";
 import { Glyph, StateMark } from "@/parts/state-mark";
@@ -15,8 +16,6 @@ import { receiptWords } from "./cancelled";
 import type { RunShown } from "./columns";
 import { partsOf } from "./list/line";
 
-const ORDER = ["failed", "timeout", "waiting", "paused", "running", "queued", "cancelled", "succeeded"];
-const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
 
 export function Crumbs({ run, shown, acts, phone }: { run: string; shown: RunShown | undefined; acts: React.ReactNode; phone?: boolean }) {
   const lineage = shown?.lineage;
@@ -61,7 +60,7 @@ function Share({ counts }: { counts: ReadonlyMap<string, number> }) {
 
 /** `state` and `counts` come from the rows below where those are complete, so that both say the same. */
 export function Summary({ shown, state, counts, phone }: { shown: RunShown; state: string; counts: ReadonlyMap<string, number>; phone?: boolean }) {
-  const open = !ENDED.has(state);
+  const open = isOpen(state);
   const sums = shown.took;
   const times: [string, number | undefined][] = [["queued", sums?.queued_ms], ["running", sums?.running_ms], ["waiting", sums?.waiting_ms], ["paused", sums?.paused_ms]];
   const detached = shown.open_detached ?? 0;
@@ -122,9 +121,8 @@ function Counts({ counts, phone, open }: { counts: ReadonlyMap<string, number>; 
   // While it goes on, a state that came keeps its place when it has none for a moment, a usual one has
   // its place from the start, and an unusual one comes last: what one is about to click does not move.
   const seen = useRef<string[]>([]);
-  const place = (state: string) => ORDER.indexOf(state) + 1 || 99;
   const known = new Set(open && !phone ? [...seen.current, ...counts.keys(), "queued", "running", "succeeded", "failed"] : counts.keys());
-  const fresh = [...known].filter((state) => !open || !seen.current.includes(state)).sort((a, b) => place(a) - place(b));
+  const fresh = [...known].filter((state) => !open || !seen.current.includes(state)).sort(byState);
   const states = open ? [...seen.current.filter((state) => known.has(state)), ...fresh] : fresh;
   useEffect(() => {
     seen.current = states;

@@ -1,7 +1,7 @@
 // The first cell of a row, the same in every list: where it is in the tree, its state, its name,
 // and for a group how many of each. Knows nothing of time.
 import { memo } from "react";
-import { colourOf, lookOf } from "@/look/words";
+import { byState, colourOf, lookOf } from "@/look/words";
 import { count } from "@/look/format";
 import { plain } from "@/look/plain";
 import { Glyph } from "@/parts/state-mark";
@@ -11,11 +11,9 @@ import { codeWords } from "./cancelled";
 import type { Row } from "./folds";
 import { lookWord } from "./row-words";
 
-const ORDER = ["failed", "timeout", "waiting", "paused", "running", "queued", "cancelled", "succeeded"];
-
 /** `19 ✓ 1 ✕ 4 ▶`, failures first. */
 export function Tally({ counts, words, grows = false }: { counts: ReadonlyMap<string, number>; words?: boolean; /** The run goes on. */ grows?: boolean }) {
-  const states = [...counts].sort(([a], [b]) => (ORDER.indexOf(a) + 1 || 99) - (ORDER.indexOf(b) + 1 || 99));
+  const states = [...counts].sort(([a], [b]) => byState(a, b));
   return (
     <span className={`inline-flex items-center ${words ? "gap-2" : "gap-1.5"}`}>
       {states.map(([state, many]) => {

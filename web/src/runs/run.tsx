@@ -4,6 +4,8 @@ import "./run.css";
 import { Suspense, lazy, useCallback, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { useGet } from "@/api/queries";
 import { ExecutionPanel } from "@/execution/panel";
+import { isOpen } from "@/execution/shapes";
+import { useOfflineSince } from "@/live/stream";
 import { useTitle } from "@/shell/crumbs";
 import { useKeys } from "@/shell/keys";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
@@ -24,7 +26,6 @@ import { Toolbar } from "./toolbar";
 import { type Size, type ViewName, keepView, setStep, sizeOf, usePhone, useViewState, viewFor } from "./view-state";
 
 const TreeView = lazy(() => import("./tree-view"));
-const ENDED = new Set(["succeeded", "failed", "cancelled", "timeout"]);
 const RUN = "/api/v1/runs/{run}";
 const COARSE = typeof matchMedia === "undefined" ? undefined : matchMedia("(pointer: coarse)");
 const coarse = () => COARSE?.matches ?? false;
@@ -38,6 +39,7 @@ export default function RunPage({ run = "" }: { run?: string }) {
   const shown = head.data;
   const steps = useSteps(run);
   const phone = usePhone();
+  const offline = useOfflineSince();
   const state = steps.state ?? shown?.state ?? shown?.status ?? null;
   useTitle(shown?.name ?? shown?.root?.target ?? run, state);
   if (head.error?.notFound) {
@@ -54,11 +56,12 @@ export default function RunPage({ run = "" }: { run?: string }) {
       {shown && state ? (
         <Summary phone={phone} shown={shown} state={state} counts={steps.complete && !steps.tooMany ? countsOf(steps.forest) : new Map(Object.entries(shown.counts))} />
       ) : head.error ? <ErrorPanel error={head.error} what="the run" retry={() => void head.refetch()} /> : <Skeleton rows={1} what="the run" />}
+      {offline !== undefined && shown && !steps.error && <AsOf at={offline} why="the plane does not answer" />}
       {steps.error && (steps.asOf !== null ? <AsOf at={steps.asOf} /> : <ErrorPanel error={steps.error} what="its steps" retry={steps.again} />)}
       {steps.tooMany ? <Panel what="the groups"><GroupsView run={run} total={steps.total ?? 0} phone={phone} /></Panel>
         : steps.asOf === null ? !steps.error && <Skeleton rows={10} what="its steps" />
           : steps.forest.steps.length === 0 ? <EmptyState>No step yet: the run was accepted and nothing of it was dispatched.</EmptyState>
-            : <Patterned><Steps run={run} steps={steps} phone={phone} open={state !== null && !ENDED.has(state)} /></Patterned>}
+            : <Patterned><Steps run={run} steps={steps} phone={phone} open={state !== null && isOpen(state)} /></Patterned>}
     </div>
   );
 }
