@@ -137,6 +137,15 @@ export function axisOf(bounds: Span, work: Span[], now: number, opened: Readonly
   return { from, to, pieces };
 }
 
+/**
+ * The end of the axis with room behind it for marks: a share of what is drawn in proportion. A share
+ * of the whole would be hours after a long wait, which is itself drawn short.
+ */
+export function endWithRoom(bounds: Span, work: Span[], now: number, opened: ReadonlySet<number>, share: number): number {
+  const inProportion = axisOf(bounds, work, now, opened).pieces.reduce((sum, piece) => (piece.broken ? sum : sum + piece.to - piece.from), 0);
+  return bounds[1] + inProportion * share;
+}
+
 const pieceAt = (axis: Axis, test: (piece: Piece) => boolean): Piece | undefined => {
   let low = 0;
   let high = axis.pieces.length - 1;

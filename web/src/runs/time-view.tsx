@@ -9,7 +9,7 @@ import { saidShort } from "@/look/said";
 import { setQuery } from "@/router";
 import { useKeys } from "@/shell/keys";
 import { AxisHead } from "./axis-head";
-import { type Axis, type View, WHOLE, axisOf, boundsOf, moved, placeOf, workOf, writeView, zoomed } from "./axis";
+import { type Axis, type View, WHOLE, axisOf, boundsOf, endWithRoom, moved, placeOf, workOf, writeView, zoomed } from "./axis";
 import { buckets, drawn } from "./bars";
 import { type Cancel, cancelsOf, spanOf } from "./cancelled";
 import type { Critical, Stretch } from "./critical";
@@ -51,7 +51,8 @@ export function TimeView(props: Props) {
   bounds.current = boundsOf(forest, work, now, bounds.current);
   const [from, end] = bounds.current;
   // Room for the marks behind the last end; while it goes on, there is room anyway.
-  const to = props.goesOn ? end : end + (end - from) * Math.max(0.04, width > 0 ? MARKS_PX / width : 0);
+  const room = Math.max(0.04, width > 0 ? MARKS_PX / width : 0);
+  const to = useMemo(() => (props.goesOn ? end : endWithRoom([from, end], work, now, idle, room)), [props.goesOn, from, end, work, now, idle, room]);
   const axis = useMemo(() => axisOf([from, to], work, now, idle), [from, to, work, now, idle]);
   const scale = useMemo<Scale>(() => ({ axis, view: zoom, width }), [axis, zoom, width]);
   const path = useMemo(() => {

@@ -1,6 +1,6 @@
 // Time: the critical path, the axis with its breaks, the bars of a step.
 import { describe, expect, it } from "vitest";
-import { axisOf, boundsOf, moved, placeOf, ticksOf, timeAt, union, viewOf, without, workOf, writeView, zoomed } from "./axis";
+import { axisOf, boundsOf, endWithRoom, moved, placeOf, ticksOf, timeAt, union, viewOf, without, workOf, writeView, zoomed } from "./axis";
 import { buckets, drawn } from "./bars";
 import { FLAG } from "./columns";
 import { criticalPath } from "./critical";
@@ -178,4 +178,16 @@ describe("a group's density", () => {
     expect(found.map((bucket) => bucket?.worst)[7]).toBe("fail");
     expect(found.map((bucket) => bucket?.worst)[0]).toBe("ok");
   });
+});
+
+it("has room for marks behind its end by what is drawn, not by an hour of waiting", () => {
+  const [hour, none] = [3_600_000, new Set<number>()];
+  const work: [number, number][] = [[0, 3_000], [hour, hour + 1_000]];
+  const end = hour + 1_000;
+  const to = endWithRoom([0, end], work, end, none, 0.05);
+  expect(to - end).toBeCloseTo(200, 0);
+  const axis = axisOf([0, to], work, end, none);
+  expect(1 - placeOf(axis, end), "the room is narrow").toBeLessThan(0.06);
+  // Without a break it is a share of the whole.
+  expect(endWithRoom([0, 1_000], [[0, 1_000]], 1_000, none, 0.05)).toBeCloseTo(1_050);
 });

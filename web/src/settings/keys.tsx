@@ -72,7 +72,7 @@ function Row({ shown: key, made }: { shown: KeyShown; made(secret: { text: strin
   const barred = !active ? `it is ${key.state}` : key.is_configured ? "it is in the configuration, and can be changed only there" : undefined;
   return (
     <tr className={`flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-border py-2 sm:table-row ${active ? "" : "text-text-3"}`}>
-      <th scope="row" className="sm:h-9 sm:pr-3">
+      <th scope="row" className="sm:h-9 sm:py-1 sm:pr-3">
         <code>{key.prefix}</code> <span className="font-normal text-text-2" title={key.name}><Plain text={brief(key.name)} /></span>
         {key.is_own && <span className="font-normal text-text-2"> · this one</span>}
         {!active && <> <StateMark state={key.state} /></>}
