@@ -1,7 +1,7 @@
 //! One call to an agent, from its permit to the event that tells how it ended.
 
 use std::convert::Infallible;
-use std::error::Error as _;
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -380,7 +380,7 @@ fn request(
 }
 
 /// An error with its causes, shortest useful text.
-pub(crate) fn causes(error: &hyper_util::client::legacy::Error) -> String {
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut cause = error.source();
     while let Some(inner) = cause {

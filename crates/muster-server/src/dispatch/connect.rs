@@ -32,6 +32,12 @@ pub struct Connector {
     fleet: Option<Arc<Fleet>>,
 }
 
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connector").finish_non_exhaustive()
+    }
+}
+
 impl Connector {
     /// A connector under these rules.
     pub fn new(rules: DialRules, dial_timeout: Duration) -> Self {

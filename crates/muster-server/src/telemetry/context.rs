@@ -21,6 +21,8 @@ pub(super) struct Context<'a> {
     pub(super) trace: Trace,
     /// The caller's span.
     pub(super) parent: Option<Span>,
+    /// Whether that span is somebody else's.
+    pub(super) is_remote: bool,
     /// Whether it is told.
     pub(super) sampled: bool,
     /// What systems along the way added.
@@ -44,6 +46,7 @@ impl<'a> Context<'a> {
             Self {
                 trace,
                 parent: None,
+                is_remote: false,
                 sampled: is_drawn(&trace, sample),
                 state: None,
             }
@@ -63,6 +66,7 @@ impl<'a> Context<'a> {
         Some(Self {
             trace,
             parent: Some(span),
+            is_remote: true,
             sampled: flags & 1 == 1,
             state,
         })

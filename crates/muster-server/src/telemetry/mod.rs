@@ -4,8 +4,8 @@
 //! anew tells the same trace. No span has a payload, a reason that somebody typed, or a name of a
 //! session.
 
+mod collector;
 mod context;
-mod encode;
 mod export;
 mod spans;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::{HeaderValue, Uri};
+use http::HeaderValue;
 use muster_engine::effect::{Dispatch, ExecutionView};
 use muster_engine::row::ExecutionRow;
 use muster_wire::{ExecutionId, Timestamp};
@@ -63,7 +63,7 @@ struct On {
     /// Until the exporter takes it.
     from: parking_lot::Mutex<Option<mpsc::Receiver<News>>>,
     tally: Arc<Tally>,
-    target: export::Target,
+    target: collector::Target,
 }
 
 impl Telemetry {
@@ -78,7 +78,7 @@ impl Telemetry {
         if !(0.0..=1.0).contains(&config.sample) {
             return Err("telemetry.sample must be a number from 0 to 1".to_owned());
         }
-        let target = export::Target::read(endpoint, config)?;
+        let target = collector::Target::read(endpoint, config)?;
         if !(1..=QUEUE_MAX).contains(&config.queue) {
             return Err(format!("telemetry.queue must be from 1 to {QUEUE_MAX}"));
         }
@@ -98,8 +98,14 @@ impl Telemetry {
         let Some(from) = on.from.lock().take() else {
             return;
         };
+        let (exporter, said) = match on.target.exporter(app) {
+            Ok(made) => made,
+            // What comes is dropped, and counted.
+            Err(error) => return tracing::error!(error, "traces cannot be exported"),
+        };
         tracing::info!(endpoint = %on.target.shown(), sample = on.sample, "traces are exported");
-        tokio::spawn(export::run(app.clone(), from));
+        let tally = on.tally.clone();
+        tokio::spawn(export::run(app.clone(), exporter, said, tally, from));
     }
 
     /// Whether anything is told.
@@ -201,17 +207,4 @@ impl On {
 fn is_wanted(config: &config::Telemetry) -> Option<&str> {
     let endpoint = config.endpoint.as_deref();
     endpoint.filter(|text| !text.trim().is_empty())
-}
-
-/// Where the collector is, as an address that can be used.
-fn address(endpoint: &str) -> Result<Uri, String> {
-    let wrong = || "telemetry.endpoint must be an address like http://127.0.0.1:4318".to_owned();
-    let text = endpoint.trim().trim_end_matches('/');
-    let whole = match text.ends_with("/v1/traces") {
-        true => text.to_owned(),
-        false => format!("{text}/v1/traces"),
-    };
-    let uri: Uri = whole.parse().map_err(|_| wrong())?;
-    let known = matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
-    known.then_some(uri).ok_or_else(wrong)
 }

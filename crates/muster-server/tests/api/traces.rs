@@ -1,16 +1,16 @@
 //! Traces, as a collector gets them: a chain from the caller over the plane to the agent, told
 //! once, without a payload.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::Method;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
 
 use crate::support::agent::Request;
-use crate::support::collector::{Collector, Span, attribute, parts, text};
+use crate::support::collector::{Collector, Span, attributes};
 use crate::support::{FakeAgent, TestPlane, eventually};
 
 const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -20,7 +20,8 @@ const CALLER_SPAN: &str = "b7ad6b7169203331";
 const SENT_ONCE: &[&str] = &["admission", "attempt 1", "execution", "queued"];
 
 async fn metrics(plane: &TestPlane) -> String {
-    text(&plane.client.get("/metrics").await.bytes)
+    let answer = plane.client.get("/metrics").await;
+    String::from_utf8(answer.bytes.to_vec()).unwrap()
 }
 
 /// How many spans came to such an end.
@@ -121,7 +122,10 @@ async fn a_trace_goes_from_the_caller_over_the_plane_to_the_agent() {
     ] {
         assert_eq!(spans[child].parent, spans[parent].id, "{child}");
     }
-    assert_eq!((own.kind, spans["attempt 1"].kind), (2, 3));
+    assert_eq!(own.kind, SpanKind::Server);
+    assert_eq!(spans["attempt 1"].kind, SpanKind::Client);
+    assert!(own.is_remote, "its parent is the caller's");
+    assert!(!spans["attempt 1"].is_remote && !spans["queued"].is_remote);
     assert_eq!(own.attributes["muster.status"], "succeeded");
     assert_eq!(spans["attempt 1"].attributes["muster.outcome"], "answered");
     assert_eq!(own.end, spans["attempt 1"].end, "they end in one commit");
@@ -134,13 +138,15 @@ async fn a_trace_goes_from_the_caller_over_the_plane_to_the_agent() {
     );
     assert_eq!(sent.header("tracestate"), "rojo=00f067aa0ba902b7");
 
-    let (headers, body) = collector.seen.requests.lock()[0].clone();
+    let (headers, _) = collector.seen.requests.lock()[0].clone();
     assert_eq!(headers["content-type"], "application/x-protobuf");
     assert_eq!(headers["x-token"], "of mine");
-    let resource = parts(parts(&body, 1)[0], 1)[0];
-    let resource: BTreeMap<String, String> =
-        parts(resource, 1).into_iter().map(attribute).collect();
-    assert_eq!(resource["service.name"], "muster");
+    let request = collector.requests().remove(0);
+    assert_eq!(request.resource_spans.len(), 1, "one resource has all");
+    let resource = request.resource_spans[0].resource.as_ref().unwrap();
+    assert_eq!(attributes(&resource.attributes)["service.name"], "muster");
+    let scope = request.resource_spans[0].scope_spans[0].scope.as_ref();
+    assert_eq!(scope.unwrap().name, "muster");
 }
 
 /// An agent may report before the plane has its answer 202; then nothing waited for a callback.
@@ -221,7 +227,8 @@ async fn each_end_is_told_once_with_its_category_and_no_word_of_anybody() {
         .await;
     let spans = collector.spans();
     for id in [&fails, &fine] {
-        let own = |s: &&Span| s.kind == 2 && s.attributes["muster.execution.id"] == **id;
+        let own =
+            |s: &&Span| s.kind == SpanKind::Server && s.attributes["muster.execution.id"] == **id;
         assert_eq!(spans.iter().filter(own).count(), 1, "{id}");
     }
     for (headers, body) in collector.seen.requests.lock().iter() {
@@ -249,7 +256,10 @@ async fn a_trace_outlives_a_restart_of_the_plane_and_is_told_once() {
     let store = plane.memory.clone().unwrap();
     plane.running.stop().await;
     assert!(
-        collector.spans().iter().all(|span| span.kind != 2),
+        collector
+            .spans()
+            .iter()
+            .all(|span| span.kind != SpanKind::Server),
         "it is still open"
     );
 
@@ -260,7 +270,7 @@ async fn a_trace_outlives_a_restart_of_the_plane_and_is_told_once() {
     let own: Vec<Span> = collector
         .spans()
         .into_iter()
-        .filter(|s| s.kind == 2)
+        .filter(|s| s.kind == SpanKind::Server)
         .collect();
     assert_eq!(own.len(), 1, "{own:?}");
     assert_eq!(
@@ -292,7 +302,14 @@ async fn who_asks_for_no_trace_gets_none_and_the_flag_goes_on() {
         .telemetry
         .flush(Duration::from_secs(20))
         .await;
-    assert_eq!(collector.spans().iter().filter(|s| s.kind == 2).count(), 1);
+    assert_eq!(
+        collector
+            .spans()
+            .iter()
+            .filter(|s| s.kind == SpanKind::Server)
+            .count(),
+        1
+    );
     let sent = agent.seen()[0].header("traceparent").to_owned();
     assert!(
         sent.starts_with(&format!("00-{TRACE}-")) && sent.ends_with("-00"),
@@ -320,6 +337,40 @@ async fn a_collector_that_takes_nothing_holds_nobody_up_and_is_counted() {
         (count("exported").await >= 4.0).then_some(())
     })
     .await;
+}
+
+/// A collector that is busy is asked again; one that takes a request without some of its spans is
+/// believed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_collector_is_asked_again_and_what_it_rejects_is_counted() {
+    let collector = Collector::start().await;
+    collector.seen.answer.store(503, Ordering::SeqCst);
+    let plane = TestPlane::with(|config| collector.set(config)).await;
+    let _a = FakeAgent::start(&plane, "a").await;
+    let id = call_with(&plane, "a.echo", &[], json!({})).await;
+    eventually("it was asked", || async {
+        (collector.seen.asked.load(Ordering::SeqCst) > 0).then_some(())
+    })
+    .await;
+    collector.seen.answer.store(200, Ordering::SeqCst);
+    collector.of(&id, &["execution"]).await;
+    assert_eq!(
+        spans_of(&plane, "failed").await,
+        0.0,
+        "the next try took it"
+    );
+
+    let exported = spans_of(&plane, "exported").await;
+    collector.seen.rejects.store(1, Ordering::SeqCst);
+    call_with(&plane, "a.echo", &[], json!({})).await;
+    eventually("one is counted as lost", || async {
+        (spans_of(&plane, "failed").await >= 1.0).then_some(())
+    })
+    .await;
+    assert!(
+        spans_of(&plane, "exported").await > exported,
+        "the others came"
+    );
 }
 
 /// A collector that answers nothing at all while more comes than may wait for it.

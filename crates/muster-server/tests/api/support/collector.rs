@@ -1,9 +1,9 @@
-//! A collector of traces, which reads OTLP's protobuf by itself. Knows nothing of what the spans
-//! should say.
+//! A collector of traces, which reads OTLP with the types of OpenTelemetry. Knows nothing of what
+//! the spans should say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicUsize, Ordering};
 
 use axum::Router;
 use axum::extract::State;
@@ -12,123 +12,70 @@ use axum::routing::post;
 use bytes::Bytes;
 use muster_server::Config;
 use muster_server::config::Secret;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode as StatusCodeOfSpan;
+use opentelemetry_proto::tonic::trace::v1::{self as proto, SpanFlags};
 use parking_lot::Mutex;
+use prost::Message as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::eventually;
 
 /// One span as it came.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Span {
     pub(crate) trace: String,
     pub(crate) id: String,
     pub(crate) parent: String,
     pub(crate) state: String,
+    /// Whether its parent is not the plane's.
+    pub(crate) is_remote: bool,
     pub(crate) name: String,
-    pub(crate) kind: u64,
+    pub(crate) kind: SpanKind,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) attributes: BTreeMap<String, String>,
     pub(crate) error: Option<String>,
 }
 
-/// A field of a message of protobuf: its number, and a number or bytes.
-enum Field<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-}
-
-fn varint(bytes: &mut &[u8]) -> u64 {
-    let mut value = 0;
-    for at in 0.. {
-        let byte = bytes[0];
-        *bytes = &bytes[1..];
-        value |= u64::from(byte & 0x7f) << (7 * at);
-        if byte < 0x80 {
-            break;
-        }
-    }
-    value
-}
-
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
-    let mut found = Vec::new();
-    while !bytes.is_empty() {
-        let tag = varint(&mut bytes);
-        let mut take = |n: usize| {
-            let (head, rest) = bytes.split_at(n);
-            bytes = rest;
-            head
-        };
-        let field = match tag & 7 {
-            1 => Field::Number(u64::from_le_bytes(take(8).try_into().unwrap())),
-            5 => Field::Number(u32::from_le_bytes(take(4).try_into().unwrap()).into()),
-            0 => Field::Number(varint(&mut bytes)),
-            2 => {
-                let length = usize::try_from(varint(&mut bytes)).unwrap();
-                let (head, rest) = bytes.split_at(length);
-                bytes = rest;
-                Field::Bytes(head)
-            }
-            wire => panic!("wire type {wire}"),
-        };
-        found.push((tag >> 3, field));
-    }
-    found
-}
-
-pub(crate) fn parts<'a>(message: &'a [u8], number: u64) -> Vec<&'a [u8]> {
-    let of = |(n, field): (u64, Field<'a>)| match field {
-        Field::Bytes(bytes) if n == number => Some(bytes),
-        _ => None,
-    };
-    fields(message).into_iter().filter_map(of).collect()
-}
-
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-pub(crate) fn attribute(message: &[u8]) -> (String, String) {
-    let key = text(parts(message, 1)[0]);
-    let value = match fields(parts(message, 2)[0]).remove(0) {
-        (1, Field::Bytes(bytes)) => text(bytes),
-        (2 | 3, Field::Number(n)) => n.to_string(),
-        _ => panic!("a value of no known kind"),
+/// Attributes as text, by name.
+pub(crate) fn attributes(given: &[KeyValue]) -> BTreeMap<String, String> {
+    let text = |value: &AnyValue| match value.value.as_ref() {
+        Some(any_value::Value::StringValue(text)) => text.clone(),
+        Some(any_value::Value::IntValue(n)) => n.to_string(),
+        Some(any_value::Value::BoolValue(flag)) => flag.to_string(),
+        other => panic!("a value of no known kind: {other:?}"),
     };
-    (key, value)
+    let pair = |pair: &KeyValue| (pair.key.clone(), text(pair.value.as_ref().unwrap()));
+    given.iter().map(pair).collect()
 }
 
-fn span(message: &[u8]) -> Span {
-    let mut span = Span::default();
-    for (number, field) in fields(message) {
-        match (number, field) {
-            (1, Field::Bytes(bytes)) => span.trace = hex(bytes),
-            (2, Field::Bytes(bytes)) => span.id = hex(bytes),
-            (3, Field::Bytes(bytes)) => span.state = text(bytes),
-            (4, Field::Bytes(bytes)) => span.parent = hex(bytes),
-            (5, Field::Bytes(bytes)) => span.name = text(bytes),
-            (6, Field::Number(n)) => span.kind = n,
-            (7, Field::Number(n)) => span.start = n,
-            (8, Field::Number(n)) => span.end = n,
-            (9, Field::Bytes(bytes)) => span.attributes.extend([attribute(bytes)]),
-            (15, Field::Bytes(bytes)) => {
-                span.error = Some(text(parts(bytes, 2)[0]));
-                assert!(
-                    fields(bytes)
-                        .iter()
-                        .any(|(n, f)| *n == 3 && matches!(f, Field::Number(2)))
-                );
-            }
-            (number, _) => panic!("a span has a field {number}"),
-        }
+fn span(sent: &proto::Span) -> Span {
+    let status = sent.status.clone().unwrap_or_default();
+    let is_error = status.code() == StatusCodeOfSpan::Error;
+    assert!(is_error || status.message.is_empty(), "{sent:?}");
+    Span {
+        trace: hex(&sent.trace_id),
+        id: hex(&sent.span_id),
+        parent: hex(&sent.parent_span_id),
+        state: sent.trace_state.clone(),
+        is_remote: sent.flags & SpanFlags::ContextIsRemoteMask as u32 != 0,
+        name: sent.name.clone(),
+        kind: sent.kind(),
+        start: sent.start_time_unix_nano,
+        end: sent.end_time_unix_nano,
+        attributes: attributes(&sent.attributes),
+        error: is_error.then_some(status.message),
     }
-    span
 }
 
 #[derive(Clone, Default)]
@@ -136,6 +83,23 @@ pub(crate) struct Seen {
     pub(crate) requests: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
     /// Its status; 0 is none at all.
     pub(crate) answer: Arc<AtomicU16>,
+    /// How many spans of a request it says that it rejects.
+    pub(crate) rejects: Arc<AtomicI64>,
+    /// How many requests came, whatever it answered.
+    pub(crate) asked: Arc<AtomicUsize>,
+}
+
+impl Seen {
+    /// What is said to a request that is taken.
+    fn thanks(&self) -> Vec<u8> {
+        let rejected_spans = self.rejects.load(Ordering::SeqCst);
+        let partial = ExportTracePartialSuccess {
+            rejected_spans,
+            error_message: "no room".to_owned(),
+        };
+        let partial_success = (rejected_spans > 0).then_some(partial);
+        ExportTraceServiceResponse { partial_success }.encode_to_vec()
+    }
 }
 
 /// A collector.
@@ -158,6 +122,7 @@ impl Collector {
         let seen = Seen::default();
         seen.answer.store(200, Ordering::SeqCst);
         let take = |State(seen): State<Seen>, headers: HeaderMap, bytes: Bytes| async move {
+            seen.asked.fetch_add(1, Ordering::SeqCst);
             let status = seen.answer.load(Ordering::SeqCst);
             if status == 0 {
                 return std::future::pending().await;
@@ -165,7 +130,7 @@ impl Collector {
             if status == 200 {
                 seen.requests.lock().push((headers, bytes));
             }
-            StatusCode::from_u16(status).unwrap()
+            (StatusCode::from_u16(status).unwrap(), seen.thanks())
         };
         let router = Router::new()
             .route("/v1/traces", post(take))
@@ -179,11 +144,20 @@ impl Collector {
         config.telemetry.headers = Some(Secret::new("x-token=of%20mine"));
     }
 
-    pub(crate) fn spans(&self) -> Vec<Span> {
+    /// What came, as it came.
+    pub(crate) fn requests(&self) -> Vec<ExportTraceServiceRequest> {
         let requests = self.seen.requests.lock();
-        let resources = requests.iter().flat_map(|(_, body)| parts(body, 1));
-        let scopes = resources.flat_map(|resource| parts(resource, 2));
-        scopes.flat_map(|scope| parts(scope, 2)).map(span).collect()
+        let read = |(_, body): &(HeaderMap, Bytes)| {
+            ExportTraceServiceRequest::decode(&**body).expect("it is OTLP")
+        };
+        requests.iter().map(read).collect()
+    }
+
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let requests = self.requests();
+        let resources = requests.iter().flat_map(|request| &request.resource_spans);
+        let scopes = resources.flat_map(|resource| &resource.scope_spans);
+        scopes.flat_map(|scope| &scope.spans).map(span).collect()
     }
 
     /// The spans of an execution, by name, when all that are wanted have come: the admission and
@@ -204,7 +178,7 @@ impl Collector {
         let spans = self.spans();
         let is_own = |span: &&Span| {
             let id = span.attributes.get("muster.execution.id");
-            span.kind == 2 && id.is_some_and(|id| id == execution)
+            span.kind == SpanKind::Server && id.is_some_and(|id| id == execution)
         };
         let mut found = BTreeMap::new();
         let Some(own) = spans.iter().find(is_own) else {
@@ -213,7 +187,10 @@ impl Collector {
         let mut family = vec![own.id.clone()];
         found.insert("execution".to_owned(), own.clone());
         while let Some(parent) = family.pop() {
-            for span in spans.iter().filter(|s| s.parent == parent && s.kind != 2) {
+            for span in spans
+                .iter()
+                .filter(|s| s.parent == parent && s.kind != SpanKind::Server)
+            {
                 family.push(span.id.clone());
                 found.insert(span.name.clone(), span.clone());
             }
