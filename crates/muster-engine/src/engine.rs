@@ -350,6 +350,15 @@ impl Engine {
         waiter: Waiter,
         out: &mut Effects,
     ) {
+        let is_held = match agent {
+            None => self.hold.is_some(),
+            Some(id) => self.agents.get(id).is_some_and(|agent| agent.held),
+        };
+        let is_known = agent.is_none_or(|id| self.agents.contains_key(id));
+        if is_known && !is_held && reason.is_none() {
+            out.replies.push((waiter, Reply::Done));
+            return;
+        }
         let mut line = EventRow::line(EventKind::HoldChanged, now);
         let kept = reason.clone().map(|reason| HeldBy {
             by,

@@ -225,6 +225,7 @@ mod tests {
         let after = store.last_seq().expect("a number");
         let rows: Vec<Arc<EventRow>> = (1..=n).map(|i| Arc::new(row(after + i))).collect();
         let end = store.commit(&Commit {
+            audit: Vec::new(),
             lease,
             after_seq: after,
             last_seq: after + n,

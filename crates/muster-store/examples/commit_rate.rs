@@ -151,6 +151,7 @@ fn commit(
         each(ids, *seq, &mut writes);
     }
     Commit {
+        audit: Vec::new(),
         lease: lease.clone(),
         after_seq,
         last_seq: *seq,

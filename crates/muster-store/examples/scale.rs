@@ -34,6 +34,7 @@ fn main() {
     for from in (0..finished + queued).step_by(BATCH as usize) {
         let rows = (from..(finished + queued).min(from + BATCH)).map(|n| row(n, n < finished));
         let commit = Commit {
+            audit: Vec::new(),
             lease: lease.clone(),
             after_seq: 0,
             last_seq: 0,

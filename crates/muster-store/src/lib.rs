@@ -24,6 +24,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use annex::AuditRow;
 use bytes::Bytes;
 use muster_engine::event::{KnownTree, Submission};
 use muster_engine::fleet::row::{FleetHistoryRow, WorkerRow};
@@ -64,6 +65,8 @@ pub struct Commit {
     pub last_seq: u64,
     /// The writes, in order.
     pub writes: Vec<Write>,
+    /// Lines of the audit log for the acts among them.
+    pub audit: Vec<AuditRow>,
 }
 
 /// How a commit ended.

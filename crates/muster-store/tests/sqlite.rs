@@ -431,6 +431,7 @@ fn commits_and_changes_of_keys_from_many_threads_do_not_disturb_each_other() {
         }
         for n in 0..100 {
             let end = store.commit(&Commit {
+                audit: Vec::new(),
                 lease: lease.clone(),
                 after_seq: 0,
                 last_seq: 0,

@@ -21,7 +21,6 @@ use utoipa_axum::routes;
 use super::body::{self, PathText, Query, RawBody};
 use super::caller::Caller;
 use super::dry::{self, DryRun};
-use super::keys::audit;
 use super::paging;
 use super::pauses::{conflict, has_ended};
 use super::problem::{Answer, Problem};
@@ -30,6 +29,7 @@ use super::stamp::Stamp;
 use super::write::Writer;
 use crate::app::App;
 use crate::auth::Need;
+use crate::driver::record::Line;
 
 /// The longest feedback, and the largest answer.
 const TEXT_MAX: usize = 64 * 1024;
@@ -372,6 +372,7 @@ fn word(given: Option<&RawValue>) -> Result<Decision, Problem> {
 
 async fn settle(app: &App, said: Said, by: Arc<str>) -> Answer {
     let named = said.execution.clone();
+    let line = line(&by);
     let make = |waiter| {
         Event::ApprovalDecided(Box::new(Verdict {
             waiter,
@@ -384,15 +385,12 @@ async fn settle(app: &App, said: Said, by: Arc<str>) -> Answer {
             known: None,
         }))
     };
-    match app.driver.ask(make).await? {
+    match app.driver.ask_on_record(line, make).await? {
         Reply::Decided {
             approval: row,
             status,
             repeated,
         } => {
-            if !repeated {
-                note(app, &row).await?;
-            }
             let status = match status {
                 Some(status) => Some(status),
                 None => show::find(app, &row.execution).await?.map(|v| v.row.status),
@@ -466,16 +464,20 @@ pub(crate) fn status_word(row: &ApprovalRow) -> &'static str {
 }
 
 /// Who decided what is on record beside the execution's own history.
-async fn note(app: &App, row: &ApprovalRow) -> Result<(), Problem> {
-    let (at, by) = (app.clock.now(), row.decided_by.clone().unwrap_or_default());
-    let object = row.execution.to_string();
-    let detail = format!(
-        "{}: {}",
-        row.request,
-        row.decision.map_or("closed", Decision::word)
-    );
-    app.blocking(move |stores| audit(stores, at, &by, "approval.decided", &object, detail))
-        .await
+fn line(by: &Arc<str>) -> Line {
+    Line::new(by, "approval.decided", |reply| {
+        let Some(Reply::Decided {
+            approval,
+            repeated: false,
+            ..
+        }) = reply
+        else {
+            return None;
+        };
+        let decision = approval.decision.map_or("closed", Decision::word);
+        let detail = format!("{}: {decision}", approval.request);
+        Some((approval.execution.to_string(), detail))
+    })
 }
 
 #[cfg(test)]

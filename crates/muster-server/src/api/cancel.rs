@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use muster_engine::event::{Cancel, TreeCancel};
+use muster_engine::event::{Cancel, TreeCancel, Waiter};
 use muster_engine::{Event, Reply};
 use muster_wire::api::act::{Act, CancelAnswer};
 use muster_wire::{Category, ExecutionId, RunId};
@@ -16,11 +16,12 @@ use utoipa_axum::routes;
 use super::body::{self, PathText, Query, RawBody};
 use super::caller::Caller;
 use super::dry::{self, DryRun};
-use super::keys::audit;
 use super::problem::{Answer, Problem};
 use super::show;
 use super::write::{Writer, string};
 use crate::app::App;
+use crate::driver::DriverGone;
+use crate::driver::record::Line;
 
 /// The longest reason that is taken.
 pub(crate) const REASON_MAX: usize = 500;
@@ -104,12 +105,9 @@ pub(crate) async fn one(
             known: None,
         }))
     };
-    match app.driver.ask(make).await? {
-        Reply::Cancelled { ended, told } => {
-            let object = execution.as_str().to_owned();
-            note(app, caller, "execution.cancelled", object, why, &ended).await;
-            Ok(Stopped { ended, told })
-        }
+    let (action, object) = ("execution.cancelled", execution.as_str());
+    match ask(app, caller, action, object, why, make).await? {
+        Reply::Cancelled { ended, told } => Ok(Stopped { ended, told }),
         Reply::AlreadyEnded { status } => Err(Problem::new(
             Category::Conflict,
             format!("the execution has ended already: {status}"),
@@ -181,12 +179,8 @@ pub(crate) async fn tree(
             known: None,
         }))
     };
-    match app.driver.ask(make).await? {
-        Reply::Cancelled { ended, told } => {
-            let object = run.as_str().to_owned();
-            note(app, caller, "run.cancelled", object, why, &ended).await;
-            Ok(Stopped { ended, told })
-        }
+    match ask(app, caller, "run.cancelled", run.as_str(), why, make).await? {
+        Reply::Cancelled { ended, told } => Ok(Stopped { ended, told }),
         Reply::AlreadyEnded { status } => Err(Problem::new(
             Category::Conflict,
             format!("the run has ended already: {status}"),
@@ -199,33 +193,31 @@ pub(crate) async fn tree(
     }
 }
 
-/// Writes a cancel into the audit log: what a person or a caller does, not what an agent does
-/// about its own children. The cancel is done and stays so: a line that cannot be written is a
-/// line of the log.
-async fn note(
+/// Asks, with a line for the audit log: of what a person or a caller does, not of what an agent
+/// does about its own children.
+async fn ask(
     app: &App,
     caller: &Caller,
     action: &'static str,
-    object: String,
+    object: &str,
     reason: Option<Arc<str>>,
-    ended: &[ExecutionId],
-) {
+    make: impl FnOnce(Waiter) -> Event,
+) -> Result<Reply, DriverGone> {
     if caller.key_agent.is_some() || caller.worker.is_some() {
-        return;
+        return app.driver.ask(make).await;
     }
-    let (at, by) = (app.clock.now(), caller.principal.clone());
-    let reason = reason.map(|reason| format!(": {reason}"));
-    let detail = format!("{} ended{}", ended.len(), reason.unwrap_or_default());
-    let written = app
-        .blocking(move |stores| audit(stores, at, &by, action, &object, detail))
-        .await;
-    if let Err(problem) = written {
-        tracing::error!(
-            error = problem.body.message,
-            audit.action = action,
-            "a cancel could not be written into the audit log"
-        );
-    }
+    let object = object.to_owned();
+    let line = Line::new(&caller.principal, action, move |reply| {
+        let Some(Reply::Cancelled { ended, .. }) = reply else {
+            return None;
+        };
+        let mut detail = format!("{} ended", ended.len());
+        if let Some(reason) = &reason {
+            detail = format!("{detail}: {reason}");
+        }
+        Some((object.clone(), detail))
+    });
+    app.driver.ask_on_record(line, make).await
 }
 
 pub(crate) fn unknown_run(run: &RunId) -> Problem {

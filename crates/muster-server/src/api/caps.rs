@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 
 use super::body::{self, PathText, RawBody};
 use super::caller::Caller;
-use super::keys::audit;
 use super::problem::Problem;
 use crate::app::App;
+use crate::driver::record::Line;
 
 /// More is as good as no cap.
 const CAP_MAX: u32 = 1_000_000;
@@ -71,9 +71,10 @@ async fn set(
         )));
     }
     let asked = agent.clone();
+    let line = line(&caller, &agent, cap);
     let reply = app
         .driver
-        .ask(move |waiter| Event::CapSet {
+        .ask_on_record(line, move |waiter| Event::CapSet {
             agent: asked,
             cap,
             waiter,
@@ -101,18 +102,25 @@ async fn set(
             )));
         }
     };
-    let (at, by) = (app.clock.now(), caller.principal.clone());
-    let text = |cap: Option<u32>| cap.map_or_else(|| "none".to_owned(), |cap| cap.to_string());
-    let detail = format!(
-        "{} ({}), was {} ({})",
-        text(shown.cap),
-        shown.source,
-        text(shown.was),
-        shown.was_source
-    );
-    app.blocking(move |stores| audit(stores, at, &by, "cap.set", agent.as_str(), detail))
-        .await?;
     Ok(Json(shown))
+}
+
+fn line(caller: &Caller, agent: &AgentId, wanted: Option<u32>) -> Line {
+    let text = |cap: Option<u32>| cap.map_or_else(|| "none".to_owned(), |cap| cap.to_string());
+    let object = agent.to_string();
+    Line::new(&caller.principal, "cap.set", move |reply| {
+        let Some(Reply::CapSet { was, was_set, cap }) = reply else {
+            return None;
+        };
+        let detail = format!(
+            "{} ({}), was {} ({})",
+            text(*cap),
+            source(wanted.is_some()),
+            text(*was),
+            source(*was_set)
+        );
+        Some((object.clone(), detail))
+    })
 }
 
 fn source(is_set: bool) -> CapSource {

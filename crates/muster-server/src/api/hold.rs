@@ -17,9 +17,9 @@ use utoipa_axum::routes;
 
 use crate::api::body::{self, Query, RawBody};
 use crate::api::caller::Caller;
-use crate::api::keys::audit;
 use crate::api::problem::Problem;
 use crate::app::App;
+use crate::driver::record::Line;
 
 /// Why nobody knows who holds something.
 pub(crate) const BY_UNKNOWN: &str = "it was held by an older build, which did not keep by whom";
@@ -177,7 +177,6 @@ async fn hold(
     }
     let agent = agent(wanted.agent.as_deref())?;
     change(&app, &caller, agent.clone(), Some(reason.into())).await?;
-    write_audit(&app, &caller, "hold.set", agent.as_ref(), reason.to_owned()).await?;
     show(State(app)).await
 }
 
@@ -214,7 +213,6 @@ async fn unhold(
             app.blocking(|stores| stores.decisions.accept_place())
                 .await?;
         }
-        write_audit(&app, &caller, "hold.lifted", agent.as_ref(), String::new()).await?;
     }
     let waiting = app
         .blocking(|stores| stores.decisions.delivery_counts())
@@ -251,9 +249,19 @@ async fn change(
     reason: Option<Arc<str>>,
 ) -> Result<(), Problem> {
     let (event_agent, by) = (agent.clone(), caller.principal.clone());
+    let action = match &reason {
+        Some(_) => "hold.set",
+        None => "hold.lifted",
+    };
+    let object = agent.as_ref().map(ToString::to_string);
+    let object = object.unwrap_or_else(|| "everything".to_owned());
+    let detail = reason.as_deref().unwrap_or_default().to_owned();
+    let line = Line::new(&caller.principal, action, move |reply| {
+        matches!(reply, Some(Reply::Done)).then(|| (object.clone(), detail.clone()))
+    });
     let reply = app
         .driver
-        .ask(move |waiter| Event::Held {
+        .ask_on_record(line, move |waiter| Event::Held {
             agent: event_agent,
             reason,
             by,
@@ -268,19 +276,6 @@ async fn change(
             "a hold was answered with {other:?}"
         ))),
     }
-}
-
-async fn write_audit(
-    app: &App,
-    caller: &Caller,
-    action: &'static str,
-    agent: Option<&AgentId>,
-    detail: String,
-) -> Result<(), Problem> {
-    let (now, by) = (app.clock.now(), caller.principal.clone());
-    let object = agent.map_or_else(|| "everything".to_owned(), ToString::to_string);
-    app.blocking(move |stores| audit(stores, now, &by, action, &object, detail))
-        .await
 }
 
 /// What the engine holds back.

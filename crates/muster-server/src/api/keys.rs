@@ -13,6 +13,7 @@ use muster_wire::api::keys::{
     KeyAct, KeyConsequence, KeyMade, KeyRevocation, KeyShown, KeyState, Keys,
 };
 use muster_wire::id::check_id;
+use muster_wire::plain::count;
 use muster_wire::{Category, Timestamp, mint};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -24,6 +25,7 @@ use crate::api::caller::Caller;
 use crate::api::problem::Problem;
 use crate::app::App;
 use crate::auth::{Grants, KeyText, Need, Scope};
+use crate::driver::record;
 
 /// The longest life a key may be given, and the longest overlap of a rotation.
 const SECONDS_MAX: u64 = 10 * 365 * 86_400;
@@ -194,10 +196,6 @@ fn consequence(
     }
 }
 
-fn count(n: u64, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
-
 fn is_made_by_the_plane(record: &KeyRecord) -> bool {
     let first = record.scopes.first();
     first
@@ -305,27 +303,37 @@ async fn revoke(
     let (work, by) = (app.clone(), caller.principal.to_string());
     let record = app
         .blocking(move |stores| {
-            let Some(record) = work.auth.revoke(&*stores.annex, &id, now)? else {
-                return Err(no_such_key());
-            };
-            let tokens = work.auth.withdraw_under(&*stores.annex, &record, now)?;
-            let sessions = work.auth.end_sessions(&*stores.annex, &record.id)?;
-            if record.revoked_at == Some(now) {
-                let mut detail = format!("{} {:?}", record.prefix, record.name);
-                if tokens > 0 {
-                    detail.push_str(&format!(", with {tokens} tokens of its nodes and agents"));
-                }
-                if sessions > 0 {
-                    let browsers = count(sessions as u64, "signed-in browser");
-                    detail.push_str(&format!(", with {browsers}"));
-                }
-                audit(stores, now, &by, "key.revoked", &record.id, detail)?;
+            let held = work.auth.ring.get(&id).ok_or_else(no_such_key)?;
+            if held.revoked_at.is_none() {
+                // First the line: whatever happens then, no key is revoked without one.
+                let detail = revoked(&work, &held, now);
+                audit(stores, now, &by, "key.revoked", &held.id, detail)?;
             }
-            Ok(record)
+            let record = work.auth.revoke(&*stores.annex, &id, now)?;
+            let record = record.ok_or_else(no_such_key)?;
+            work.auth.withdraw_under(&*stores.annex, &record, now)?;
+            work.auth.end_sessions(&*stores.annex, &record.id)?;
+            Ok::<_, Problem>(record)
         })
         .await?;
     let key = shown(&app, &record, &caller, now);
     Ok(Json(KeyRevocation::Revoked(key)))
+}
+
+/// What goes with a key that is revoked.
+fn revoked(app: &App, key: &KeyRecord, now: Timestamp) -> String {
+    let mut detail = format!("{} {:?}", key.prefix, key.name);
+    let tokens = app.auth.tokens_under(key, now).len() as u64;
+    if tokens > 0 {
+        let tokens = count(tokens, "token");
+        detail.push_str(&format!(", with {tokens} of its nodes and agents"));
+    }
+    let sessions = app.auth.sessions_of(&key.id, now) as u64;
+    if sessions > 0 {
+        let browsers = count(sessions, "signed-in browser");
+        detail.push_str(&format!(", with {browsers}"));
+    }
+    detail
 }
 
 /// Rotate a key
@@ -480,18 +488,14 @@ pub(crate) fn audit(
     object: &str,
     detail: String,
 ) -> Result<(), Problem> {
-    tracing::info!(
-        audit.action = action,
-        audit.object = object,
-        audit.principal = principal,
-        "audited"
-    );
-    stores.annex.audit_add(&AuditRow {
+    let row = AuditRow {
         at,
         principal: principal.to_owned(),
         action: action.to_owned(),
         object: object.to_owned(),
         detail,
-    })?;
+    };
+    record::say(&row);
+    stores.annex.audit_add(&row)?;
     Ok(())
 }

@@ -14,11 +14,11 @@ use super::body::{PathText, Query, RawBody};
 use super::caller::Caller;
 use super::cancel::{reason, unknown_run};
 use super::dry::{self, DryRun};
-use super::keys::audit;
 use super::problem::{Answer, Problem};
 use super::show;
 use super::write::{Writer, string};
 use crate::app::App;
+use crate::driver::record::Line;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -158,9 +158,9 @@ async fn one(app: &App, caller: &Caller, id: &str, body: &[u8], on: bool) -> Ans
             known: None,
         }))
     };
-    match app.driver.ask(make).await? {
+    let line = line(caller, execution.as_str(), on);
+    match app.driver.ask_on_record(line, make).await? {
         Reply::Moved { executions, status } => {
-            note(app, caller, execution.as_str(), on).await?;
             let mut writer = Writer::object();
             writer.text("execution_id", execution.as_str());
             Ok(moved(&mut writer, &executions, status, on))
@@ -191,9 +191,9 @@ async fn tree(app: &App, caller: &Caller, run: &str, body: &[u8], on: bool) -> A
             known: None,
         }))
     };
-    match app.driver.ask(make).await? {
+    let line = line(caller, run.as_str(), on);
+    match app.driver.ask_on_record(line, make).await? {
         Reply::Moved { executions, status } => {
-            note(app, caller, run.as_str(), on).await?;
             let mut writer = Writer::object();
             writer.text("run_id", run.as_str());
             Ok(moved(&mut writer, &executions, status, on))
@@ -208,11 +208,12 @@ async fn tree(app: &App, caller: &Caller, run: &str, body: &[u8], on: bool) -> A
 }
 
 /// Who stopped what is on record.
-async fn note(app: &App, caller: &Caller, object: &str, on: bool) -> Result<(), Problem> {
-    let (at, by, object) = (app.clock.now(), caller.principal.clone(), object.to_owned());
+fn line(caller: &Caller, object: &str, on: bool) -> Line {
     let action = if on { "paused" } else { "resumed" };
-    app.blocking(move |stores| audit(stores, at, &by, action, &object, String::new()))
-        .await
+    let object = object.to_owned();
+    Line::new(&caller.principal, action, move |reply| {
+        matches!(reply, Some(Reply::Moved { .. })).then(|| (object.clone(), String::new()))
+    })
 }
 
 fn moved(writer: &mut Writer, executions: &[ExecutionId], status: Status, on: bool) -> Response {

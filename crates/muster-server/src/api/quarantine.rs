@@ -120,9 +120,6 @@ async fn drop_item(
                 .into_iter()
                 .find(|item| item.id == id)
                 .ok_or_else(nothing_there)?;
-            if !stores.decisions.drop_quarantined(&found.id)? {
-                return Err(nothing_there());
-            }
             audit(
                 stores,
                 now,
@@ -131,6 +128,9 @@ async fn drop_item(
                 &found.id,
                 format!("{} {}: {}", found.kind, found.about, found.error),
             )?;
+            if !stores.decisions.drop_quarantined(&found.id)? {
+                return Err(nothing_there());
+            }
             Ok::<_, Problem>(found)
         })
         .await?;

@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use muster_engine::{Event, Reply};
 use muster_wire::api::retire::AgentRetired;
-use muster_wire::{AgentId, Category};
+use muster_wire::{AgentId, Category, plain};
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::IntoParams;
@@ -14,9 +14,9 @@ use utoipa_axum::routes;
 
 use super::body::{PathText, Query};
 use super::caller::Caller;
-use super::keys::audit;
 use super::problem::Problem;
 use crate::app::App;
+use crate::driver::record::Line;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(retire))
@@ -52,9 +52,14 @@ async fn retire(
     let agent = AgentId::parse(&agent)
         .map_err(|error| Problem::validation(format!("agent id: {error}")))?;
     let (named, dry_run) = (agent.clone(), asked.dry_run);
+    let object = agent.to_string();
+    let line = Line::new(&caller.principal, "agent.retired", move |reply| {
+        let done = !dry_run && matches!(reply, Some(Reply::AgentRetired { .. }));
+        done.then(|| (object.clone(), String::new()))
+    });
     let reply = app
         .driver
-        .ask(move |waiter| Event::AgentRetired {
+        .ask_on_record(line, move |waiter| Event::AgentRetired {
             agent: named,
             dry_run,
             waiter,
@@ -66,9 +71,14 @@ async fn retire(
             let problem = Problem::new(
                 Category::Conflict,
                 match (alive.len(), open) {
+                    (0, 1) => {
+                        format!("1 execution of {agent} is open: cancel it, or wait for its end")
+                    }
                     (0, open) => format!(
-                        "{open} executions of {agent} are open: cancel them, or wait for their end"
+                        "{} of {agent} are open: cancel them, or wait for their end",
+                        plain::count(open, "execution")
                     ),
+                    (1, _) => format!("1 instance of {agent} is not down: stop it first"),
                     (n, _) => format!("{n} instances of {agent} are not down: stop them first"),
                 },
             );
@@ -84,20 +94,6 @@ async fn retire(
             )));
         }
     };
-    if !dry_run {
-        let (at, by, object) = (app.clock.now(), caller.principal.clone(), agent.clone());
-        app.blocking(move |stores| {
-            audit(
-                stores,
-                at,
-                &by,
-                "agent.retired",
-                object.as_str(),
-                String::new(),
-            )
-        })
-        .await?;
-    }
     Ok(Json(AgentRetired {
         stays: format!("the executions of {agent}, as long as they are kept"),
         agent,

@@ -13,10 +13,10 @@ use utoipa_axum::routes;
 
 use super::body::{self, PathText, RawBody};
 use super::caller::Caller;
-use super::keys::audit;
 use super::pauses::conflict;
 use super::problem::Problem;
 use crate::app::App;
+use crate::driver::record::Line;
 
 /// Tags that are decided about at once.
 const TAGS_MAX: usize = 200;
@@ -129,7 +129,15 @@ async fn decide(
         by,
         waiter,
     };
-    let tags = match app.driver.ask(make).await? {
+    let action = match yes {
+        true => "tags.approved",
+        false => "tags.rejected",
+    };
+    let object = id.to_string();
+    let line = Line::new(&caller.principal, action, move |reply| {
+        matches!(reply, Some(Reply::Tags(_))).then(|| (object.clone(), detail.clone()))
+    });
+    let tags = match app.driver.ask_on_record(line, make).await? {
         Reply::Tags(tags) => tags,
         Reply::UnknownAgent => {
             return Err(Problem::new(
@@ -145,14 +153,6 @@ async fn decide(
             )));
         }
     };
-    let action = if yes {
-        "tags.approved"
-    } else {
-        "tags.rejected"
-    };
-    let (at, by, object) = (app.clock.now(), caller.principal.clone(), id.to_string());
-    app.blocking(move |stores| audit(stores, at, &by, action, &object, detail))
-        .await?;
     Ok(Json(shown(&id, &tags)))
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use axum::Json;
 use axum::extract::State;
 use muster_store::outbox::{Delivery, DeliveryFilter, DeliveryState};
+use muster_wire::plain;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -185,13 +186,13 @@ async fn redrive(
     let found = find(&app, &id).await?;
     let (now, by, seq) = (app.clock.now(), caller.principal.clone(), found.seq);
     let object = id.clone();
+    let is_dead = found.state() == DeliveryState::Dead;
     let redriven = app
         .blocking(move |stores| {
-            let redriven = stores.decisions.redrive_deliveries(Some(seq), now, 1)?;
-            if redriven > 0 {
+            if is_dead {
                 audit(stores, now, &by, "webhook.redriven", &object, String::new())?;
             }
-            Ok::<_, Problem>(redriven)
+            Ok::<_, Problem>(stores.decisions.redrive_deliveries(Some(seq), now, 1)?)
         })
         .await?;
     if redriven == 0 {
@@ -219,6 +220,12 @@ async fn redrive_all(
     let (now, by) = (app.clock.now(), caller.principal.clone());
     let redriven = app
         .blocking(move |stores| {
+            let dead = stores.decisions.delivery_counts()?.dead;
+            if dead > 0 {
+                let detail = plain::count(dead, "message");
+                let what = "all that were dead";
+                audit(stores, now, &by, "webhook.redriven", what, detail)?;
+            }
             let mut all = 0;
             loop {
                 let some = stores
@@ -228,17 +235,6 @@ async fn redrive_all(
                 if some < REDRIVEN_MAX as u64 {
                     break;
                 }
-            }
-            if all > 0 {
-                let detail = format!("{all} messages");
-                audit(
-                    stores,
-                    now,
-                    &by,
-                    "webhook.redriven",
-                    "all that were dead",
-                    detail,
-                )?;
             }
             Ok::<_, Problem>(all)
         })

@@ -120,9 +120,18 @@ impl Auth {
         workspace: &KeyRecord,
         now: Timestamp,
     ) -> StoreResult<usize> {
+        let tokens = self.tokens_under(workspace, now);
+        for token in &tokens {
+            self.ring.remove(annex, &token.id)?;
+        }
+        Ok(tokens.len())
+    }
+
+    /// The tokens that go with a workspace key.
+    pub fn tokens_under(&self, workspace: &KeyRecord, now: Timestamp) -> Vec<KeyRecord> {
         let relay = Scope::Relay.word();
         if !workspace.scopes.contains(&relay) {
-            return Ok(0);
+            return Vec::new();
         }
         let under = format!("{UNDER}{}", workspace.id);
         let others = self.ring.some(|key| {
@@ -133,17 +142,13 @@ impl Auth {
         let another = others
             .iter()
             .any(|key| self.ring.good(&key.id, now).is_ok());
-        let tokens = self.ring.some(|key| {
+        self.ring.some(|key| {
             let is_token = [Form::RelayNode, Form::RelayAgent]
                 .iter()
                 .any(|form| key.prefix.starts_with(form.prefix()));
             let orphaned = !another && is_token && key.principal == workspace.principal;
             key.detail.as_ref() == Some(&under) || orphaned
-        });
-        for token in &tokens {
-            self.ring.remove(annex, &token.id)?;
-        }
-        Ok(tokens.len())
+        })
     }
 
     /// Removes every key that was made for one of them; how many there were.

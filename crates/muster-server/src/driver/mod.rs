@@ -4,6 +4,7 @@
 pub(crate) mod decider;
 pub mod inbox;
 mod readers;
+pub(crate) mod record;
 mod recover;
 #[cfg(test)]
 mod simulation;
@@ -21,6 +22,7 @@ use muster_engine::{Event, Refusal, Reply};
 use muster_wire::{ExecutionId, Timestamp};
 
 use inbox::{Inbox, LaneOf, NotTaken};
+use record::{Line, Record};
 use waiters::Waiters;
 
 /// The driver has stopped: nobody will answer.
@@ -39,6 +41,7 @@ pub struct DriverHandle {
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) waiters: Waiters,
+    pub(crate) record: Record,
     pub(crate) pulse: Pulse,
 }
 
@@ -106,6 +109,27 @@ impl DriverHandle {
             has_place: false,
         };
         self.put(make(waiter), receiver).await
+    }
+
+    /// Like [`DriverHandle::ask`], for an act that leaves a line in the audit log.
+    ///
+    /// # Errors
+    /// When the driver has stopped.
+    pub(crate) async fn ask_on_record(
+        &self,
+        line: Line,
+        make: impl FnOnce(Waiter) -> Event,
+    ) -> Result<Reply, DriverGone> {
+        let (waiter, receiver) = self.shared.waiters.park(None);
+        let _parked = Parked {
+            shared: &self.shared,
+            waiter,
+            has_place: false,
+        };
+        self.shared.record.keep(waiter, line);
+        let reply = self.put(make(waiter), receiver).await;
+        self.shared.record.forget(std::iter::once(waiter));
+        reply
     }
 
     /// Like [`DriverHandle::ask`], for callers who may hold a place without a row: when they

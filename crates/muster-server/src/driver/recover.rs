@@ -133,6 +133,7 @@ impl<E: Decider> Driver<E> {
 
     /// Restores until it works; `events` are about to be taken again.
     fn restore_again(&mut self, events: &[Event]) -> Result<(), String> {
+        self.lines.clear();
         let mut wait = Duration::from_millis(20);
         for _ in 0..RESTORES_MAX {
             match Self::restored(&self.parts, None) {

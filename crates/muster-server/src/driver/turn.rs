@@ -9,15 +9,17 @@ use std::time::{Duration, Instant};
 use muster_engine::event::Waiter;
 use muster_engine::fleet::FleetEvent;
 use muster_engine::{Effects, Event, Limits, Notice, Reply};
+use muster_store::annex::AuditRow;
 use muster_store::{Commit, CommitEnd, Lease, LeaseId, Store, StoreError};
 use muster_wire::{ExecutionId, RunId, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Shared;
 use super::decider::Decider;
-use super::inbox::Entry;
+use super::inbox::{Entry, LaneOf};
 use super::readers::Readers;
+use super::recover::waiter_of;
 use super::world::World;
+use super::{Shared, record};
 use crate::clock::Clock;
 
 /// How long a batch may be stepped before it is committed.
@@ -65,6 +67,8 @@ pub(crate) struct Driver<E> {
     pub(super) adopted: FxHashMap<ExecutionId, Vec<(Waiter, RunId)>>,
     /// When the wait of those is over.
     pub(super) adopted_until: Instant,
+    /// What the acts of this commit leave in the audit log.
+    pub(super) lines: Vec<(Waiter, AuditRow)>,
     /// When it last looked at its clock.
     awake_at: Instant,
 }
@@ -103,6 +107,7 @@ impl<E: Decider> Driver<E> {
             doubtful: FxHashMap::default(),
             adopted: FxHashMap::default(),
             adopted_until: Instant::now(),
+            lines: Vec::new(),
             awake_at: Instant::now(),
         };
         let after = driver.committed_seq()?;
@@ -237,9 +242,17 @@ impl<E: Decider> Driver<E> {
             self.doubtful.remove(&submission.waiter.0);
         }
         taken.push(event.clone());
+        let act = (LaneOf::of(&event) == LaneOf::Control).then(|| waiter_of(&event));
+        let (writes, replies) = (out.writes.len(), out.replies.len());
         let engine = &mut self.engine;
         catch_unwind(AssertUnwindSafe(|| engine.step(now, event, out)))
             .map_err(|panic| Fault::Poison(format!("a step panicked: {}", text_of(&*panic))))?;
+        if let Some(waiter) = act.flatten().filter(|_| out.writes.len() > writes) {
+            let mut new = out.replies[replies..].iter();
+            let reply = new.find(|(to, _)| *to == waiter).map(|(_, reply)| reply);
+            let row = self.parts.shared.record.row(waiter, reply, now);
+            self.lines.extend(row.map(|row| (waiter, row)));
+        }
         if !out.loads.is_empty() {
             let mut own = false;
             for load in out.loads.drain(..) {
@@ -269,14 +282,20 @@ impl<E: Decider> Driver<E> {
             self.readers.start_read(load);
         }
         let last_seq = self.engine.last_seq();
+        // Of a commit that fails the acts are taken again, and their lines with them.
+        let lines = std::mem::take(&mut self.lines);
         if !writes.is_empty() {
             let commit = Commit {
                 lease: self.lease.clone(),
                 after_seq: after,
                 last_seq,
                 writes,
+                audit: lines.iter().map(|(_, row)| row.clone()).collect(),
             };
             self.commit(commit)?;
+            lines.iter().for_each(|(_, row)| record::say(row));
+            let written = lines.iter().map(|(waiter, _)| *waiter);
+            self.parts.shared.record.forget(written);
             self.parts
                 .shared
                 .pulse

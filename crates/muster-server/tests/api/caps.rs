@@ -1,6 +1,8 @@
 //! `PUT /api/v1/nodes/{agent}/cap` from an operator's side.
 
 use http::Method;
+use muster_store::Annex as _;
+use muster_store::annex::AuditFilter;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, FakeAgent, TestPlane, eventually};
@@ -92,6 +94,53 @@ async fn a_cap_is_set_shown_audited_and_kept_and_more_room_is_used_at_once() {
         .await;
     let text = String::from_utf8_lossy(&audit.bytes).into_owned();
     assert_eq!(text.matches("cap.set").count(), 4, "{text}");
+}
+
+/// Who changed what is on record in the commit that changed it; what changed nothing is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_act_has_its_line_and_one_that_changes_nothing_has_none() {
+    let plane = TestPlane::start().await;
+    let agent = FakeAgent::start(&plane, "a").await;
+    let store = plane.memory.clone().unwrap();
+    let lines = || -> Vec<String> {
+        let lines = store.audit(&AuditFilter::newest(1_000)).unwrap();
+        lines
+            .into_iter()
+            .rev()
+            .map(|(_, line)| line.action)
+            .collect()
+    };
+    let before = lines().len();
+    let id = plane.submit("a.gate", json!({})).await;
+    agent.until_seen(1).await;
+    let run = plane.execution(&id).await["run_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for (path, body) in [
+        ("/api/v1/unhold".to_owned(), json!({})),
+        ("/api/v1/unhold".to_owned(), json!({"agent": "a"})),
+        ("/api/v1/hold".to_owned(), json!({"reason": "why"})),
+        ("/api/v1/unhold".to_owned(), json!({})),
+        (
+            format!("/api/v1/executions/{id}/cancel"),
+            json!({"reason": "enough"}),
+        ),
+        (format!("/api/v1/executions/{id}/cancel"), json!({})),
+        (format!("/api/v1/workflows/{run}/cancel-tree"), json!({})),
+        (
+            "/api/v1/executions/exec_nobody/cancel".to_owned(),
+            json!({}),
+        ),
+    ] {
+        plane.as_person(&path, &body).await;
+    }
+    set(&plane, "a", json!(2)).await;
+    set(&plane, "a", json!(2)).await;
+    assert_eq!(
+        lines()[before..],
+        ["hold.set", "hold.lifted", "execution.cancelled", "cap.set"]
+    );
 }
 
 /// An agent goes off the list when it is not there any more, and its id is free again.

@@ -40,6 +40,12 @@ pub(super) struct Beside {
 }
 
 impl Beside {
+    /// Adds a line to the audit log.
+    pub(super) fn note(&mut self, row: &AuditRow) {
+        self.audit_n += 1;
+        self.audit.push((self.audit_n, row.clone()));
+    }
+
     pub(super) fn forget(&mut self, id: &ExecutionId) {
         self.lines.remove(id);
         self.notes.retain(|note| note.execution != *id);
@@ -332,10 +338,7 @@ impl Annex for MemoryStore {
     }
 
     fn audit_add(&self, row: &AuditRow) -> StoreResult<()> {
-        let mut beside = self.beside.lock();
-        beside.audit_n += 1;
-        let n = beside.audit_n;
-        beside.audit.push((n, row.clone()));
+        self.beside.lock().note(row);
         Ok(())
     }
 

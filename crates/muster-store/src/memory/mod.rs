@@ -77,6 +77,8 @@ impl MemoryStore {
         }
         check::commit(commit, state.last_seq())?;
         state.apply_all(&commit.writes)?;
+        let mut beside = self.beside.lock();
+        commit.audit.iter().for_each(|row| beside.note(row));
         self.faults.count();
         Ok(())
     }

@@ -9,6 +9,7 @@ use muster_wire::ExecutionId;
 use rusqlite::{Connection, ErrorCode};
 
 use super::connection::failed;
+use super::key::add_audit;
 use super::numbers::Numbers;
 use super::write::{apply, slot};
 use crate::{Commit, CommitEnd, StoreError, StoreResult, check};
@@ -135,6 +136,10 @@ impl Decisions {
                 .writes
                 .iter()
                 .try_for_each(|write| apply(&self.conn, &mut self.numbers, write))?;
+            commit
+                .audit
+                .iter()
+                .try_for_each(|row| add_audit(&self.conn, row))?;
             self.numbers.count_queues(&self.conn)
         });
         if let Err(cause) = done {

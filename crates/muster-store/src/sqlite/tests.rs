@@ -21,6 +21,7 @@ fn open(dir: &std::path::Path) -> SqliteStore {
 
 fn event(lease: &Lease, seq: u64, text: &str) -> Commit {
     Commit {
+        audit: Vec::new(),
         lease: lease.clone(),
         after_seq: seq - 1,
         last_seq: seq,

@@ -6,6 +6,7 @@ use muster_engine::Write;
 use muster_engine::effect::ExecutionChange;
 use muster_engine::event::AttemptKey;
 use muster_engine::row::{AttemptOutcome, EventKind, EventRow, KeyRow, PayloadKind, RunRow};
+use muster_store::annex::{AuditFilter, AuditRow};
 use muster_store::{Commit, CommitEnd, LeaseId, StoreError};
 use muster_wire::{Status, Timestamp};
 
@@ -56,6 +57,26 @@ crate::on_each_store! {
         let other = store.take_lease(LeaseId(1), "other").unwrap();
         assert_eq!(other.id, LeaseId(1));
         new.insert(&row("e2", 1));
+    }
+
+    /// An act and its line: both, or neither.
+    fn a_line_of_the_audit_log_is_there_with_its_commit_alone(store) {
+        let hand = Hand::on(store);
+        let line = AuditRow {
+            at: Timestamp(1),
+            principal: "ada".into(),
+            action: "hold.set".into(),
+            object: "everything".into(),
+            detail: "a reason".into(),
+        };
+        let writes = vec![say(event(EventKind::HoldChanged, 1))];
+        let good = Commit { audit: vec![line.clone()], ..hand.prepared(writes) };
+        let lines = || store.audit(&AuditFilter::newest(10)).unwrap();
+        let bad = Commit { last_seq: 3, ..good.clone() };
+        assert!(matches!(store.commit(&bad), CommitEnd::Refused { .. }));
+        assert_eq!(lines(), []);
+        assert!(matches!(store.commit(&good), CommitEnd::Committed));
+        assert_eq!(lines(), [(1, line)]);
     }
 
     fn the_sequence_has_no_holes(store) {

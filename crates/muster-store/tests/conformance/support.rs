@@ -49,6 +49,7 @@ impl<'s> Hand<'s> {
             }
         }
         Commit {
+            audit: Vec::new(),
             lease: self.lease.clone(),
             after_seq,
             last_seq,

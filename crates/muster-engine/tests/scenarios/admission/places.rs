@@ -214,6 +214,19 @@ fn a_hold_queues_what_comes_and_lets_it_go_when_it_is_lifted() {
         waiter,
     });
     assert_eq!(world.sent(&id), 1);
+    // Once more: nothing is held, so nothing is lifted.
+    let events = world.rows.events.len();
+    for agent in [None, Some(muster_wire::AgentId::trusted("a"))] {
+        let waiter = world.waiter();
+        world.step(muster_engine::Event::Held {
+            agent,
+            reason: None,
+            by: "ada".into(),
+            waiter,
+        });
+        assert!(matches!(world.reply(waiter), muster_engine::Reply::Done));
+    }
+    assert_eq!(world.rows.events.len(), events);
 }
 
 #[test]

@@ -252,14 +252,19 @@ async fn revoke(
     let now = app.clock.now();
     let (work, by) = (app.clone(), caller.principal.to_string());
     app.blocking(move |stores| {
+        let gone = || conflict("it was used or revoked before".into());
+        let known = work.auth.ring.get(&enrolment.id);
+        if known.is_none_or(|record| record.revoked_at.is_some()) {
+            return Err(gone());
+        }
+        let detail = format!("{} for a node named {}", enrolment.prefix, enrolment.name);
+        audit(stores, now, &by, "enrolment.revoked", &enrolment.id, detail)?;
         if !work
             .auth
             .use_enrolment(&*stores.annex, &enrolment.id, now)?
         {
-            return Err(conflict("it was used or revoked before".into()));
+            return Err(gone());
         }
-        let detail = format!("{} for a node named {}", enrolment.prefix, enrolment.name);
-        audit(stores, now, &by, "enrolment.revoked", &enrolment.id, detail)?;
         Ok(Json(EnrolmentShown::of(&enrolment)))
     })
     .await

@@ -20,9 +20,11 @@ use muster_engine::{Event, Reply};
 use muster_wire::fleet::NodeKind;
 use utoipa_axum::router::OpenApiRouter;
 
+use super::caller::Caller;
 pub(crate) use super::keys::audit;
 use super::problem::Problem;
 use crate::app::App;
+use crate::driver::record::{About, Line};
 pub(crate) use consequence::really;
 pub(crate) use show::by_word;
 
@@ -69,6 +71,23 @@ pub(crate) async fn wish(
         .ask(|waiter| Event::Fleet(Box::new(make(waiter))))
         .await?;
     unwrap(reply)
+}
+
+/// Like [`wish`], with a line for the audit log: what was done to what, if anything was.
+pub(crate) async fn wish_on_record(
+    app: &App,
+    caller: &Caller,
+    action: &'static str,
+    about: impl Fn(Option<&FleetReply>) -> Option<About> + Send + Sync + 'static,
+    make: impl FnOnce(Waiter) -> FleetEvent,
+) -> Result<FleetReply, Problem> {
+    let line = Line::new(&caller.principal, action, move |reply| match reply {
+        Some(Reply::Fleet(reply)) => about(Some(reply)),
+        Some(_) => None,
+        None => about(None),
+    });
+    let make = |waiter| Event::Fleet(Box::new(make(waiter)));
+    unwrap(app.driver.ask_on_record(line, make).await?)
 }
 
 fn unwrap(reply: Reply) -> Result<FleetReply, Problem> {

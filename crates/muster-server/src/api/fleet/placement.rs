@@ -23,11 +23,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::consequence::Dry;
-use super::{placements, show, unexpected, wish};
+use super::{placements, show, unexpected, wish_on_record};
 use crate::api::body::{self, Query, RawBody};
 use crate::api::call;
 use crate::api::caller::Caller;
-use crate::api::keys::audit;
 use crate::api::problem::Problem;
 use crate::app::App;
 use crate::config::Span;
@@ -169,8 +168,22 @@ pub(crate) async fn place(
     let spec = worker::seal(&app, &id, &ask.spec).await;
     let spec = spec.map_err(|error| Problem::internal(&error))?;
     let name = ask.name.unwrap_or_else(|| name_of(&ask.spec.command, &id));
-    let (principal, object) = (caller.principal.clone(), id.clone());
-    let reply = wish(&app, |waiter| {
+    let principal = caller.principal.clone();
+    let (asked, command) = (id.clone(), shown(&ask.spec));
+    // It is placed before it is known whether it starts; a repeated one was placed before.
+    let about = move |reply: Option<&FleetReply>| {
+        let placed = match reply {
+            None => true,
+            Some(
+                FleetReply::Placed { worker, .. }
+                | FleetReply::Queued { worker, .. }
+                | FleetReply::StartFailed(worker),
+            ) => worker.row.id == asked,
+            Some(_) => false,
+        };
+        placed.then(|| (asked.to_string(), command.clone()))
+    };
+    let make = |waiter| {
         FleetEvent::SpawnAsked(Box::new(SpawnAsk {
             waiter,
             worker: id,
@@ -186,9 +199,8 @@ pub(crate) async fn place(
             body_hash: ask.hash,
             queue_for: ask.queue_for,
         }))
-    })
-    .await?;
-    answer(&app, &caller, &object, reply).await
+    };
+    answer(wish_on_record(&app, &caller, "worker.placed", about, make).await?)
 }
 
 /// A placement whose form is right.
@@ -386,12 +398,7 @@ fn shown(spec: &WorkerSpec) -> String {
     out.replace(char::is_control, " ")
 }
 
-async fn answer(
-    app: &App,
-    caller: &Caller,
-    asked: &WorkerId,
-    reply: FleetReply,
-) -> Result<Response, Problem> {
+fn answer(reply: FleetReply) -> Result<Response, Problem> {
     let (status, view, started, repeated) = match reply {
         FleetReply::Placed { worker, repeated } => {
             let status = if repeated {
@@ -407,14 +414,6 @@ async fn answer(
         FleetReply::Refused(refusal) => return Err(refused(refusal)),
         _ => return Err(unexpected("a placement")),
     };
-    if view.row.id == *asked {
-        let (now, by, object) = (app.clock.now(), caller.principal.clone(), asked.clone());
-        let detail = view.row.command.to_string();
-        app.blocking(move |stores| {
-            audit(stores, now, &by, "worker.placed", object.as_str(), detail)
-        })
-        .await?;
-    }
     let body = PlacementMade {
         worker: show::worker(&view),
         repeated,

@@ -15,10 +15,9 @@ use utoipa_axum::routes;
 
 use super::consequence::{self, Dry};
 use super::workers::find;
-use super::{conflict, no_worker, optional, reason, show, unexpected, wish};
+use super::{conflict, no_worker, optional, reason, show, unexpected, wish_on_record};
 use crate::api::body::{PathText, Query, RawBody};
 use crate::api::caller::Caller;
-use crate::api::keys::audit;
 use crate::api::problem::Problem;
 use crate::app::App;
 use crate::config::Span;
@@ -82,7 +81,15 @@ pub(crate) async fn release(
         _ => find(&app, &worker).await?.id().clone(),
     };
     let (by, object, detail) = (caller.principal.clone(), id.clone(), reason.clone());
-    let reply = wish(&app, |waiter| FleetEvent::ReleaseAsked {
+    // The wish stands before its end is answered.
+    let about = move |reply: Option<&FleetReply>| match reply {
+        None | Some(FleetReply::Released { .. }) => Some((
+            object.to_string(),
+            detail.as_deref().unwrap_or_default().to_owned(),
+        )),
+        _ => None,
+    };
+    let make = |waiter| FleetEvent::ReleaseAsked {
         waiter,
         worker: id,
         grace: grace.map(|grace| grace.0),
@@ -90,18 +97,14 @@ pub(crate) async fn release(
         by,
         reason,
         known: None,
-    })
-    .await?;
+    };
+    let reply = wish_on_record(&app, &caller, "worker.released", about, make).await?;
     let (view, ended) = match reply {
         FleetReply::Released { worker, ended } => (worker, ended),
         FleetReply::UnknownWorker => return Err(no_worker(&worker)),
         FleetReply::Conflict(message) => return Err(conflict(message)),
         _ => return Err(unexpected("a release")),
     };
-    let (now, by) = (app.clock.now(), caller.principal.clone());
-    let detail = detail.as_deref().unwrap_or_default().to_owned();
-    app.blocking(move |stores| audit(stores, now, &by, "worker.released", object.as_str(), detail))
-        .await?;
     let status = if ended {
         StatusCode::OK
     } else {

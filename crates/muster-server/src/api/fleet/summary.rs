@@ -8,9 +8,8 @@ use muster_wire::api::fleet::{DoubtEnded, Fleet, FleetDrift};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{ask, conflict, show, unexpected, wish};
+use super::{ask, conflict, show, unexpected, wish_on_record};
 use crate::api::caller::Caller;
-use crate::api::keys::audit;
 use crate::api::problem::Problem;
 use crate::api::stamp::Stamp;
 use crate::app::App;
@@ -57,22 +56,16 @@ async fn drift(State(app): State<App>) -> Result<Json<FleetDrift>, Problem> {
     responses((status = 200, description = "It is over, or there was none", body = DoubtEnded)))]
 async fn end_doubt(State(app): State<App>, caller: Caller) -> Result<Json<DoubtEnded>, Problem> {
     let by = caller.principal.clone();
-    let ended = match wish(&app, |waiter| FleetEvent::DoubtEnded { waiter, by }).await? {
+    let about = |reply: Option<&FleetReply>| match reply {
+        Some(FleetReply::Taken | FleetReply::Summary(_)) => Some(("fleet".into(), String::new())),
+        _ => None,
+    };
+    let make = |waiter| FleetEvent::DoubtEnded { waiter, by };
+    let reply = wish_on_record(&app, &caller, "fleet.doubt_ended", about, make).await?;
+    let ended = match reply {
         FleetReply::Taken | FleetReply::Summary(_) => true,
         FleetReply::Conflict(message) => return Err(conflict(message)),
         _ => return Err(unexpected("the end of a doubt")),
     };
-    let (now, by) = (app.clock.now(), caller.principal.clone());
-    app.blocking(move |stores| {
-        audit(
-            stores,
-            now,
-            &by,
-            "fleet.doubt_ended",
-            "fleet",
-            String::new(),
-        )
-    })
-    .await?;
     Ok(Json(DoubtEnded { ended }))
 }

@@ -435,7 +435,6 @@ impl Session<'_> {
             driver,
             text: text.into(),
         };
-        self.app.driver.tell(Event::Fleet(Box::new(driven)));
         let (now, by) = (self.app.clock.now(), who.clone());
         let object = self.viewer.worker.to_string();
         let written = self
@@ -447,6 +446,7 @@ impl Session<'_> {
         if written.is_err() {
             tracing::warn!(worker.id = %self.viewer.worker, "who drives could not be written into the audit log");
         }
+        self.app.driver.tell(Event::Fleet(Box::new(driven)));
     }
 
     async fn tell_seating(&mut self) -> Result<(), ()> {
