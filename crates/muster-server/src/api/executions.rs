@@ -8,14 +8,14 @@ use muster_store::outbox::DeliveryFilter;
 use muster_wire::api::execution::{
     AttemptList, Execution, ExecutionCounts, ExecutionList, FailedDial,
 };
-use muster_wire::{AgentId, ExecutionId, FunctionName, RunId, Status, Timestamp, WaitCause};
+use muster_wire::{AgentId, ExecutionId, FunctionName, RunId, Timestamp, WaitCause};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::approvals::status_word;
 use super::body::{PathText, Query};
 use super::caller::Caller;
-use super::filters::Asked;
+use super::filters::{Asked, words};
 use super::paging;
 use super::problem::{Answer, Problem};
 use super::show::{self, ApprovalShown, Beside, Successor};
@@ -228,7 +228,7 @@ fn filter(asked: &Asked) -> Result<ExecutionFilter, Problem> {
             .transpose()
             .map_err(|error| Problem::validation(format!("{name}: {error}")))
     }
-    let (mut statuses, states) = (statuses(asked.status.as_deref())?, asked.states()?);
+    let (mut statuses, states) = (words("status", asked.status.as_deref())?, asked.states()?);
     if statuses.is_empty() {
         statuses = states;
     } else if !states.is_empty() {
@@ -249,7 +249,7 @@ fn filter(asked: &Asked) -> Result<ExecutionFilter, Problem> {
             asked.parent_execution_id.as_ref(),
             ExecutionId::parse,
         )?,
-        category: asked.category(),
+        category: asked.category()?,
         since: None,
         until: None,
         oldest_first: match asked.order.as_deref() {
@@ -278,23 +278,6 @@ fn agents(text: Option<&str>) -> Result<Vec<AgentId>, Problem> {
         )));
     }
     Ok(ids)
-}
-
-/// Words for statuses, separated by commas.
-///
-/// # Errors
-/// 400 that names those there are.
-pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<Status>, Problem> {
-    let words = text.unwrap_or_default().split(',').map(str::trim);
-    words
-        .filter(|word| !word.is_empty())
-        .map(|word| {
-            Status::from_word(word).ok_or_else(|| {
-                let all: Vec<&str> = Status::ALL.iter().map(|status| status.word()).collect();
-                Problem::validation(format!("status: one of {}", all.join(", ")))
-            })
-        })
-        .collect()
 }
 
 /// A moment in RFC 3339.

@@ -1,10 +1,11 @@
 //! What lists of executions and of runs may be narrowed to: read from a query, once for both.
 
 use muster_store::Also;
-use muster_wire::{Origin, Status};
+use muster_wire::api::Word;
+use muster_wire::{Category, Status};
 use serde::Deserialize;
 
-use super::executions::{statuses, time};
+use super::executions::time;
 use super::problem::Problem;
 
 /// The longest text that is looked for.
@@ -37,13 +38,22 @@ pub(super) struct Asked {
 impl Asked {
     /// The words of `state`.
     pub(super) fn states(&self) -> Result<Vec<Status>, Problem> {
-        statuses(self.state.as_deref())
+        words("state", self.state.as_deref())
     }
 
     /// The category, by either of its names.
-    pub(super) fn category(&self) -> Option<muster_wire::Category> {
+    pub(super) fn category(&self) -> Result<Option<Category>, Problem> {
         let word = self.category.as_deref().or(self.error_category.as_deref());
-        word.filter(|word| !word.is_empty()).map(Into::into)
+        let Some(word) = word.filter(|word| !word.is_empty()) else {
+            return Ok(None);
+        };
+        match Category::from(word) {
+            Category::Other(_) => Err(unknown(
+                "category",
+                Category::ALL.iter().map(Category::word),
+            )),
+            known => Ok(Some(known)),
+        }
     }
 
     /// What is the same for both.
@@ -57,16 +67,9 @@ impl Asked {
             ))),
             given => Ok(given.filter(|text| !text.is_empty()).map(str::to_owned)),
         };
-        let origin = match self.origin.as_deref().filter(|word| !word.is_empty()) {
-            None => None,
-            Some(word) => Some(Origin::from_word(word).ok_or_else(|| {
-                let all: Vec<&str> = Origin::ALL.iter().map(|origin| origin.word()).collect();
-                Problem::validation(format!("origin: one of {}", all.join(", ")))
-            })?),
-        };
         let mut also = Also {
             reason: text("reason", &self.reason)?,
-            origin,
+            origin: words("origin", self.origin.as_deref())?.pop(),
             ended_since: time("since", self.since.as_deref())?,
             ended_until: time("until", self.until.as_deref())?,
             text: text("q", &self.q)?,
@@ -85,4 +88,26 @@ impl Asked {
         }
         Ok(also)
     }
+}
+
+/// The words of a filter, between commas, out of a closed list.
+///
+/// # Errors
+/// 400 that names those there are.
+pub(crate) fn words<W: Word>(name: &str, text: Option<&str>) -> Result<Vec<W>, Problem> {
+    let given = text.unwrap_or_default().split(',').map(str::trim);
+    given
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            let mut known = W::WORDS.iter().copied();
+            known
+                .find(|one| one.text() == word)
+                .ok_or_else(|| unknown(name, W::WORDS.iter().map(|one| one.text())))
+        })
+        .collect()
+}
+
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Problem {
+    let known: Vec<&str> = known.collect();
+    Problem::validation(format!("{name}: one of {}", known.join(", ")))
 }

@@ -17,8 +17,7 @@ use utoipa_axum::routes;
 
 use super::body::{PathText, Query};
 use super::caller::Caller;
-use super::executions::statuses;
-use super::filters::Asked;
+use super::filters::{Asked, words};
 use super::paging;
 use super::problem::{Answer, Problem};
 use super::show;
@@ -116,11 +115,11 @@ fn filter(asked: &Asked) -> Result<RunFilter, Problem> {
         .map(|name| FunctionName::parse(&name))
         .transpose();
     Ok(RunFilter {
-        statuses: statuses(asked.status.as_deref())?,
+        statuses: words("status", asked.status.as_deref())?,
         states: asked.states()?,
         agent: agent.map_err(|error| Problem::validation(format!("agent: {error}")))?,
         function: function.map_err(|error| Problem::validation(format!("function: {error}")))?,
-        category: asked.category(),
+        category: asked.category()?,
         also: asked.also()?,
         ..RunFilter::default()
     })

@@ -52,6 +52,36 @@ async fn a_trial_that_a_route_does_not_know_changes_nothing() {
     assert!(agent.seen().is_empty());
 }
 
+/// A word that is on no closed list finds nothing for ever: whoever sends it is told what there is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_that_is_on_no_closed_list_is_refused_with_those_that_are() {
+    let plane = TestPlane::start().await;
+    let _agent = FakeAgent::start(&plane, "a").await;
+    for (path, known) in [
+        ("runs?category=nonsense", "category: one of validation, "),
+        ("executions?category=nonsense", "agent_error"),
+        ("executions?error_category=nonsense", "agent_error"),
+        ("runs?state=nonsense", "state: one of queued, running, "),
+        ("executions?status=nonsense", "status: one of queued, "),
+        ("runs?origin=nonsense", "origin: one of dev, server, ci"),
+        ("nodes?state=active,nonsense", "state: one of active, "),
+        ("nodes?status=nonsense", "status: one of active, "),
+        ("fleet/nodes?state=nonsense", "state: one of connecting, "),
+        ("fleet/nodes?kind=nonsense", "kind: one of "),
+        ("fleet/workers?state=nonsense", "state: one of "),
+        ("approvals?status=nonsense", "pending"),
+    ] {
+        let answer = plane.client.get(&format!("/api/v1/{path}")).await;
+        let problem = answer.is_problem(400, "validation");
+        let said = problem["message"].as_str().unwrap();
+        assert!(said.contains(known), "{path}: {said}");
+    }
+    for path in ["runs?category=agent_error", "nodes?state=down,active"] {
+        let answer = plane.client.get(&format!("/api/v1/{path}")).await;
+        assert_eq!(answer.status, 200, "{path}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_is_mistyped_is_refused_before_anything_happens() {
     let plane = TestPlane::start().await;

@@ -18,13 +18,14 @@ use muster_engine::liveness::Verdict;
 use muster_engine::{Event, Reply};
 use muster_store::AgentCount;
 use muster_wire::api::At;
-use muster_wire::api::agents::{Agent, AgentWindow, Agents};
+use muster_wire::api::agents::{Agent, AgentState, AgentWindow, Agents};
 use muster_wire::{AgentId, Timestamp};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::body::{PathText, Query};
+use super::filters::words;
 use super::nodes::unknown;
 use super::problem::Problem;
 use super::stamp::Stamp;
@@ -82,10 +83,13 @@ pub(super) async fn list(
     for (_, verdict) in &found {
         *states.entry(word(verdict).to_owned()).or_default() += 1;
     }
-    let wanted = asked.state.or(asked.status).unwrap_or_default();
-    let wanted: Vec<&str> = wanted.split(',').filter(|word| !word.is_empty()).collect();
+    let (name, wanted) = match (&asked.state, &asked.status) {
+        (None, Some(status)) => ("status", Some(status)),
+        (state, _) => ("state", state.as_ref()),
+    };
+    let wanted: Vec<AgentState> = words(name, wanted.map(String::as_str))?;
     if !wanted.is_empty() {
-        found.retain(|(_, verdict)| wanted.contains(&word(verdict)));
+        found.retain(|(_, verdict)| wanted.iter().any(|state| state.word() == word(verdict)));
     }
     let total = found.len() as u64;
     let after = asked.cursor.unwrap_or_default();

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use muster_engine::event::Waiter;
 use muster_engine::fleet::effect::{NodeView, NodesAsk};
 use muster_engine::fleet::{FleetEvent, FleetQuestion, FleetReply};
 use muster_wire::NodeId;
 use muster_wire::api::fleet::{
     FleetHistory, FleetNodeWhole, FleetNodes, NodeActed, NodeDeleted, NodeDeletion,
 };
-use muster_wire::fleet::{NodeKind, NodeState, NodeWish};
+use muster_wire::fleet::{NodeState, NodeWish};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -18,10 +19,10 @@ use utoipa_axum::routes;
 
 use super::consequence::{self, Act, Dry};
 use super::history;
-use super::{ask, conflict, no_node, optional, reason, show, unexpected, wish};
+use super::{ask, conflict, no_node, optional, reason, show, unexpected, wish_on_record};
 use crate::api::body::{PathText, Query, RawBody, json as read};
 use crate::api::caller::Caller;
-use crate::api::keys::audit;
+use crate::api::filters::words;
 use crate::api::problem::Problem;
 use crate::api::stamp::Stamp;
 use crate::app::App;
@@ -84,9 +85,9 @@ async fn list(
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
     let limit = filter.limit.unwrap_or(LIST_MAX).clamp(1, LIST_MAX);
     let asked = NodesAsk {
-        states: words(filter.state.as_deref(), "state", NodeState::from_word)?,
+        states: words("state", filter.state.as_deref())?,
         label: text(filter.label).map(Arc::from),
-        kind: words(filter.kind.as_deref(), "kind", NodeKind::from_word)?.pop(),
+        kind: words("kind", filter.kind.as_deref())?.pop(),
         retired: filter.retired == Some(true),
         part: text(filter.q).map(|part| part.to_lowercase()),
         by_need,
@@ -122,22 +123,6 @@ fn after(cursor: &str) -> Result<(u8, Arc<str>), Problem> {
     read.ok_or_else(|| {
         Problem::validation("cursor: not one that this plane gave; start without it")
     })
-}
-
-/// Words of a list in a query.
-pub(super) fn words<T>(
-    text: Option<&str>,
-    name: &str,
-    read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, Problem> {
-    text.unwrap_or_default()
-        .split(',')
-        .map(str::trim)
-        .filter(|word| !word.is_empty())
-        .map(|word| {
-            read(word).ok_or_else(|| Problem::validation(format!("{name}: there is no such word")))
-        })
-        .collect()
 }
 
 pub(crate) async fn find(app: &App, node: &str) -> Result<NodeView, Problem> {
@@ -294,15 +279,14 @@ async fn want(
     let reason = reason(because.reason)?;
     let (by, name) = (caller.principal.clone(), Arc::from(node));
     let why = reason.clone();
-    let reply = wish(app, |waiter| FleetEvent::NodeWished {
+    let make = |waiter| FleetEvent::NodeWished {
         waiter,
         node: name,
         wish: wanted,
         by,
         reason,
-    })
-    .await?;
-    answered(app, caller, node, wanted_word(wanted), why, reply).await
+    };
+    act(app, caller, node, wanted_word(wanted), why, make).await
 }
 
 fn wanted_word(wish: NodeWish) -> &'static str {
@@ -314,29 +298,26 @@ fn wanted_word(wish: NodeWish) -> &'static str {
     }
 }
 
-/// Shows the node as it now is, and writes what was done into the audit log.
-async fn answered(
+/// Does something to a node, and shows it as it then is.
+async fn act(
     app: &App,
     caller: &Caller,
     node: &str,
     action: &'static str,
     reason: Option<Arc<str>>,
-    reply: FleetReply,
+    make: impl FnOnce(Waiter) -> FleetEvent,
 ) -> Result<Json<NodeActed>, Problem> {
-    let view = match reply {
+    let detail = reason.as_deref().unwrap_or_default().to_owned();
+    let about = move |reply: Option<&FleetReply>| match reply {
+        Some(FleetReply::Node(view)) => Some((view.row.id.to_string(), detail.clone())),
+        _ => None,
+    };
+    let view = match wish_on_record(app, caller, action, about, make).await? {
         FleetReply::Node(view) => view,
         FleetReply::UnknownNode => return Err(no_node(node)),
         FleetReply::Conflict(message) => return Err(conflict(message)),
         _ => return Err(unexpected("a wish about a node")),
     };
-    let (now, by, id) = (
-        app.clock.now(),
-        caller.principal.clone(),
-        view.row.id.clone(),
-    );
-    let detail = reason.as_deref().unwrap_or_default().to_owned();
-    app.blocking(move |stores| audit(stores, now, &by, action, id.as_str(), detail))
-        .await?;
     let shown = show::node_whole(Stamp::now(app), &view);
     Ok(Json(NodeActed::Did(Box::new(shown))))
 }
@@ -399,20 +380,19 @@ async fn set_pin(
 ) -> Result<Json<NodeActed>, Problem> {
     let why = reason(why)?;
     let (by, name, reason) = (caller.principal.clone(), Arc::from(node), why.clone());
-    let reply = wish(app, |waiter| FleetEvent::NodePinned {
+    let make = |waiter| FleetEvent::NodePinned {
         waiter,
         node: name,
         state,
         by,
         reason,
-    })
-    .await?;
+    };
     let action = if state.is_some() {
         "node.pinned"
     } else {
         "node.unpinned"
     };
-    answered(app, caller, node, action, why, reply).await
+    act(app, caller, node, action, why, make).await
 }
 
 /// Declare a node lost
@@ -438,14 +418,13 @@ async fn lost(
     let because: Because = optional(&bytes, "{reason?}")?;
     let why = reason(because.reason)?;
     let (by, name, reason) = (caller.principal.clone(), Arc::from(&*node), why.clone());
-    let reply = wish(&app, |waiter| FleetEvent::NodeDeclaredLost {
+    let make = |waiter| FleetEvent::NodeDeclaredLost {
         waiter,
         node: name,
         by,
         reason,
-    })
-    .await?;
-    answered(&app, &caller, &node, "node.declared_lost", why, reply).await
+    };
+    act(&app, &caller, &node, "node.declared_lost", why, make).await
 }
 
 /// Delete a node
@@ -473,26 +452,19 @@ async fn delete(
         node: name,
         by,
     };
-    match wish(&app, make).await? {
+    let object = id.clone();
+    let about = move |reply: Option<&FleetReply>| match reply {
+        Some(FleetReply::Taken | FleetReply::Node(_)) => Some((object.to_string(), String::new())),
+        _ => None,
+    };
+    match wish_on_record(&app, &caller, "node.deleted", about, make).await? {
         FleetReply::Taken | FleetReply::Node(_) => {}
         FleetReply::UnknownNode => return Err(no_node(&node)),
         FleetReply::Conflict(message) => return Err(conflict(message)),
         _ => return Err(unexpected("the removal of a node")),
     }
-    let (now, by, object) = (app.clock.now(), caller.principal.clone(), id.clone());
-    let work = app.clone();
-    app.blocking(move |stores| {
-        let whose = Subject::Node(object.clone());
-        work.auth.withdraw(&*stores.annex, &whose)?;
-        audit(
-            stores,
-            now,
-            &by,
-            "node.deleted",
-            object.as_str(),
-            String::new(),
-        )
-    })
-    .await?;
+    let (work, whose) = (app.clone(), Subject::Node(id.clone()));
+    app.blocking(move |stores| work.auth.withdraw(&*stores.annex, &whose))
+        .await?;
     Ok(Json(NodeDeletion::Did(NodeDeleted { deleted: id })))
 }

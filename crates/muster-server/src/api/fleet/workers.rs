@@ -13,9 +13,10 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::nodes::{self, Before, page_of_history, words};
+use super::nodes::{self, Before, page_of_history};
 use super::{ask, conflict, no_worker, short, show, unexpected};
 use crate::api::body::{PathText, Query};
+use crate::api::filters::words;
 use crate::api::paging;
 use crate::api::problem::Problem;
 use crate::api::stamp::Stamp;
@@ -56,7 +57,7 @@ async fn list(
 ) -> Result<Json<FleetWorkers>, Problem> {
     let stamp = Stamp::now(&app);
     let page = paging::page(asked.limit, asked.cursor.as_deref())?;
-    let states = words(asked.state.as_deref(), "state", WorkerState::from_word)?;
+    let states: Vec<WorkerState> = words("state", asked.state.as_deref())?;
     let node = match asked.node.as_deref().filter(|node| !node.is_empty()) {
         Some(node) => Some(nodes::find(&app, node).await?.row.id),
         None => None,

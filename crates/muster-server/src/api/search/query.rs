@@ -5,7 +5,7 @@ use std::time::Duration;
 use muster_store::{Also, ExecutionFilter, RunFilter};
 use muster_wire::{AgentId, Category, FunctionName, Status, Timestamp};
 
-use crate::api::executions::statuses;
+use crate::api::filters;
 use crate::api::problem::Problem;
 use crate::config::Span;
 
@@ -50,7 +50,7 @@ impl Wanted {
             };
             match key {
                 "state" | "status" => {
-                    wanted.statuses = statuses(Some(value))?;
+                    wanted.statuses = filters::words("state", Some(value))?;
                     wanted.term("state", value);
                 }
                 "agent" => {
