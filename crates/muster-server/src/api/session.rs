@@ -58,7 +58,8 @@ struct NewCode {
 /// Sign a browser in
 ///
 /// With a key or a one-use code, exactly one. The answer sets a cookie that scripts cannot read
-/// and other sites cannot send; it lasts 7 days, or 12 hours unused, and ends with its key.
+/// and other sites cannot send; it lasts 7 days, or 12 hours unused, and ends with its key. A
+/// session that the browser had before ends.
 #[utoipa::path(post, path = "/api/v1/session", tag = "session", request_body = SignIn,
     responses((status = 200, description = "Signed in; the cookie is in Set-Cookie.", body = SessionStarted),
               (status = 401, description = "The key or the code is not taken."),
@@ -68,6 +69,7 @@ async fn sign_in(State(app): State<App>, request: Request) -> Result<Response, P
     let now = app.clock.now();
     let place = place_of(&request).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let is_secure = cookie::is_secure(request.uri(), request.headers());
+    let before = app.auth.sessions_in(request.headers(), now);
     let bytes = body::read(request, BODY_MAX).await?;
     let wanted: SignIn = body::json(&bytes, "{key} or {code}")?;
     let (shown, scopes) = match (&wanted.key, &wanted.code) {
@@ -105,6 +107,7 @@ async fn sign_in(State(app): State<App>, request: Request) -> Result<Response, P
     };
     let scopes = scopes.unwrap_or_else(|| key.record.scopes.clone());
     let started = start(&app, key, scopes, format!("{by}, from {place}"), now).await?;
+    replace(&app, before, now).await?;
     let line = app.auth.set_cookie(&started.0, is_secure);
     Ok(([(SET_COOKIE, line), no_store()], Json(started.1)).into_response())
 }
@@ -140,6 +143,26 @@ async fn start(
             expires_at,
         };
         Ok((text, started))
+    })
+    .await
+}
+
+/// Ends the sessions that a browser had: it has one.
+async fn replace(app: &App, before: Vec<Arc<str>>, now: Timestamp) -> Result<(), Problem> {
+    if before.is_empty() {
+        return Ok(());
+    }
+    let work = app.clone();
+    app.blocking(move |stores| {
+        for id in before {
+            let Some(session) = work.auth.ring.get(&id) else {
+                continue;
+            };
+            let why = "its browser signed in anew".to_owned();
+            audit(stores, now, &session.principal, "session.ended", &id, why)?;
+            work.auth.sign_out(&*stores.annex, &id)?;
+        }
+        Ok(())
     })
     .await
 }
@@ -280,16 +303,9 @@ async fn sign_out(
     if let Some(id) = session.map(|session| session.record.id.clone()) {
         let (work, now, by) = (app.clone(), app.clock.now(), caller.principal.to_string());
         app.blocking(move |stores| {
-            if work.auth.sign_out(&*stores.annex, &id)? {
-                audit(
-                    stores,
-                    now,
-                    &by,
-                    "session.ended",
-                    &id,
-                    "signed out".to_owned(),
-                )?;
-            }
+            let why = "signed out".to_owned();
+            audit(stores, now, &by, "session.ended", &id, why)?;
+            work.auth.sign_out(&*stores.annex, &id)?;
             Ok::<_, Problem>(())
         })
         .await?;

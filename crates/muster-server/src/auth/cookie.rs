@@ -1,6 +1,8 @@
 //! The cookie of a session: how it is set, and which requests may use it. A browser sends it by
 //! itself, so it counts only for what comes from a page of this plane.
 
+use std::sync::Arc;
+
 use axum::extract::Request;
 use http::header::{COOKIE, HeaderMap, HeaderValue, ORIGIN, UPGRADE};
 use http::{Method, Uri};
@@ -64,6 +66,14 @@ fn values<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a
 }
 
 impl Auth {
+    /// The sessions whose cookies a browser sends along, whatever it asks for.
+    pub(crate) fn sessions_in(&self, headers: &HeaderMap, now: Timestamp) -> Vec<Arc<str>> {
+        values(headers, self.cookie())
+            .filter_map(|text| self.ring.find_session(text, now).ok())
+            .filter_map(|found| Some(found.session()?.record.id.as_str().into()))
+            .collect()
+    }
+
     /// The header that gives a browser its session.
     pub(crate) fn set_cookie(&self, text: &KeyText, is_secure: bool) -> String {
         self.cookie_line(text.expose(), LIFE.as_secs(), is_secure)

@@ -589,6 +589,8 @@ impl Key {
         if minute > record.used_at.map_or(0, |at| at.0) {
             record.used_at = Some(Timestamp(minute));
         }
+        // Minutes are cut, and a key is not used before there is one.
+        record.used_at = record.used_at.map(|at| at.max(record.created_at));
         record
     }
 }

@@ -486,6 +486,56 @@ async fn signing_out_takes_the_cookie_away_and_ends_the_session() {
     );
 }
 
+/// Acceptance: one browser, one session.
+#[tokio::test]
+async fn signing_in_again_ends_the_session_that_the_browser_had() {
+    let world = World::start().await;
+    let other = Browser::sign_in(&world, &world.owner).await;
+    let mut browser = Browser::sign_in(&world, &world.owner).await;
+    let first = browser.cookie.clone();
+    let (_, key) = world.key(&["read", "operate"]).await;
+    let again = browser.try_sign_in(json!({ "key": key })).await;
+    assert_eq!(again.status, 200, "{}", again.text());
+    assert_ne!(browser.cookie, first);
+    assert_eq!(browser.may_hold().await, 200);
+    let old = Browser {
+        cookie: first,
+        ..Browser::new(&world)
+    };
+    assert_eq!(old.may_hold().await, 401, "it is over");
+    assert_eq!(other.may_hold().await, 200, "another browser stays");
+    let wrong = browser.try_sign_in(json!({ "key": "mst_wrong" })).await;
+    assert_eq!(wrong.status, 401);
+    assert_eq!(browser.may_hold().await, 200, "a wrong key ends nothing");
+    let lines = world
+        .as_owner("GET", "/api/v1/audit?action=session.ended", &Value::Null)
+        .await
+        .json();
+    assert_eq!(lines["lines"].as_array().unwrap().len(), 1, "{lines}");
+    assert_eq!(lines["lines"][0]["detail"], "its browser signed in anew");
+}
+
+/// Uses are told by the minute; a key is not used before it is made.
+#[tokio::test]
+async fn no_key_was_used_before_it_was_made() {
+    let world = World::start().await;
+    let (id, key) = world.key(&["read"]).await;
+    let headers = [("X-API-Key", key.as_str())];
+    let used = world.send("GET", "/api/v1/runs", &headers, b"").await;
+    assert_eq!(used.status, 200);
+    let keys = world.as_owner("GET", "/api/v1/keys", &Value::Null).await;
+    let keys = keys.json();
+    let mine = keys["keys"].as_array().unwrap();
+    let mine = mine.iter().find(|k| k["id"] == id.as_str()).unwrap();
+    let text = |name: &str| {
+        mine[name]
+            .as_str()
+            .unwrap_or_else(|| panic!("{mine}"))
+            .to_owned()
+    };
+    assert!(text("last_used_at") >= text("created_at"), "{mine}");
+}
+
 /// Opens the event stream with a cookie or a key, and waits until it is there.
 async fn stream(world: &World, header: &str) -> TcpStream {
     let mut socket = TcpStream::connect(world.plane.address).await.unwrap();
