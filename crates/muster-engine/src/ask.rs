@@ -1,7 +1,7 @@
 //! Questions about the present state, and why an execution is where it is: the evidence in
 //! order. Changes nothing.
 
-use muster_wire::{AgentId, ExecutionId, Status, Timestamp, WaitCause};
+use muster_wire::{AgentId, ExecutionId, Status, Timestamp, WaitCause, plain};
 
 use crate::agent::{Agent, Gate};
 use crate::effect::{AgentState, Reply, Why};
@@ -406,10 +406,10 @@ impl Engine {
         match self.cap(&agent.id) {
             Some(cap) if agent.running() >= cap => {
                 why.verdict = format!(
-                    "{target} waits for a slot of {}: {} of {cap} are held, {at_least}{} are before it",
+                    "{target} waits for a slot of {}: {} of {cap}, {at_least}{} before it",
                     agent.id,
-                    agent.running(),
-                    position.ahead
+                    plain::they(agent.running().into(), "is held", "are held"),
+                    plain::they(position.ahead, "is", "are")
                 );
                 why.rule_id = "agent_full";
                 let source = match agent.cap {

@@ -280,7 +280,7 @@ pub(crate) fn seconds(wait: Duration) -> String {
     } else if wait < Duration::from_secs(120) {
         format!("{} s", wait.as_secs())
     } else if wait < Duration::from_secs(7200) {
-        format!("{} min", wait.as_secs() / 60)
+        format!("{} m", wait.as_secs() / 60)
     } else {
         format!("{} h", wait.as_secs() / 3600)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use muster_engine::Event;
 use muster_store::annex::KeyRecord;
 use muster_store::{Retention, StoreError, StoreResult, StoreSizes};
-use muster_wire::{Timestamp, WorkerId};
+use muster_wire::{Timestamp, WorkerId, plain};
 
 use crate::app::App;
 use crate::auth::Auth;
@@ -86,7 +86,11 @@ pub(crate) fn start(app: &App) {
             tracing::warn!(free, reserve, full = is_full, "room on the disk changed");
             app.driver.tell(Event::StoreRoom { full: is_full });
         }
-        Ok(format!("{free} bytes free, reserve {reserve}"))
+        Ok(format!(
+            "{} free, reserve {}",
+            plain::bytes(free),
+            plain::bytes(reserve)
+        ))
     });
 }
 

@@ -9,6 +9,7 @@ pub mod category;
 pub mod fleet;
 pub mod happening;
 pub mod id;
+pub mod plain;
 pub mod refusal;
 pub mod status;
 pub mod time;

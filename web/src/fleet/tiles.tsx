@@ -98,10 +98,11 @@ export function LabelBars({ labels }: { labels: LabelSum[] }) {
 }
 
 function LabelRow({ label, most }: { label: LabelSum; most: number }) {
-  const used = label.used;
+  const { used } = label;
+  const known = used ?? 0;
   const parts = [
-    { kind: "running" as const, count: used },
-    { kind: "free" as const, count: label.capacity === null ? 0 : Math.max(0, label.capacity - used) },
+    { kind: "running" as const, count: known },
+    { kind: "free" as const, count: label.capacity === null ? 0 : Math.max(0, label.capacity - known) },
     { kind: "unknown" as const, count: label.unknown },
   ];
   const query = new URLSearchParams({ label: label.label, view: "table" });
@@ -118,7 +119,7 @@ function LabelRow({ label, most }: { label: LabelSum; most: number }) {
       </td>
       <td className="pr-3"><span className="block" style={{ width: `${Math.max(6, (label.nodes / most) * 100)}%` }}><RoomBar parts={parts} /></span></td>
       <td className="text-text-2">
-        {label.capacity === null ? <span title={label.capacity_unknown}>{count(used)} of ?</span> : `${count(used)}/${count(label.capacity)}`}
+        {label.capacity === null || used === null ? <span title={label.used_unknown ?? label.capacity_unknown}>{count(used)} of {label.capacity === null ? "?" : count(label.capacity)}</span> : `${count(used)}/${count(label.capacity)}`}
         {label.unknown > 0 && `, ${count(label.unknown)} ?`}
       </td>
     </tr>

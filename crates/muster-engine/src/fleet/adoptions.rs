@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_wire::{NodeId, Timestamp, WorkerId};
+use muster_wire::{NodeId, Timestamp, WorkerId, plain};
 
 use super::worker::Worker;
 use super::{FleetNotice, notice};
@@ -94,7 +94,8 @@ impl Engine {
         if refused > 0 && due {
             held.adoptions.told_at = Some(now);
             let text = format!(
-                "{name} tells {refused} workers that are not taken over: of another node, with an id that was not minted here, or more than the {most} that it may bring in"
+                "{name} tells {} not taken over: of another node, with an id that was not minted here, or more than the {most} that it may bring in",
+                plain::they(refused as u64, "worker that is", "workers that are")
             );
             self.drift_line(now, node, Some("refused"), true, text, out);
         }

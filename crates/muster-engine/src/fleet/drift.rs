@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use muster_wire::{NodeId, Timestamp, WorkerId};
+use muster_wire::{NodeId, Timestamp, WorkerId, plain};
 
 use super::effect::DriftView;
 use super::event::Beat;
@@ -151,8 +151,10 @@ impl Engine {
             node.drift.is_named = is_named;
         }
         let mut text = format!(
-            "{}: {} workers are believed, {} are claimed",
-            view.name, view.believed, view.claimed
+            "{}: {} believed, {} claimed",
+            view.name,
+            plain::they(view.believed.into(), "worker is", "workers are"),
+            plain::they(view.claimed.into(), "is", "are")
         );
         if !view.missing.is_empty() {
             text.push_str(&format!("; missing there: {}", some(&view.missing)));

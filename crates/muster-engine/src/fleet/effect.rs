@@ -272,8 +272,8 @@ pub struct LabelSum {
     pub states: Vec<(NodeState, u32)>,
     /// Places on those that are online; `None` when one of them has no bound.
     pub capacity: Option<u64>,
-    /// Workers on those that are online.
-    pub used: u64,
+    /// Workers on those that are online; `None` when none is.
+    pub used: Option<u64>,
     /// Places on the others, of those that have a bound.
     pub unknown: u64,
 }

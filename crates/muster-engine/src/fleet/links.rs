@@ -184,6 +184,7 @@ impl Engine {
             beat_at: None,
             inventory_at: None,
             exchange_at: None,
+            answered_at: None,
             asked: false,
             leaving: false,
         });
@@ -313,6 +314,7 @@ impl Engine {
         }
         if let Some(link) = self.fleet.nodes.get_mut(id).and_then(|n| n.link.as_mut()) {
             link.exchange_at = Some(now);
+            link.answered_at = Some(now);
             link.asked = false;
             // It lives; that its beats are missing is still to be mended.
             link.beats = 0;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use muster_wire::fleet::frame::roster_digest;
 use muster_wire::fleet::{NodeKind, NodeState, NodeWish};
-use muster_wire::{Timestamp, WorkerId};
+use muster_wire::{Timestamp, WorkerId, plain};
 
 use super::adoptions::Adoptions;
 use super::drift::Drift;
@@ -35,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) inventory_at: Option<Timestamp>,
     /// When it answered an application request of ours.
     pub(crate) exchange_at: Option<Timestamp>,
+    /// When it last answered anything that it was asked for: a sign, a start, a release.
+    pub(crate) answered_at: Option<Timestamp>,
     /// It was asked, and has not answered.
     pub(crate) asked: bool,
     /// It said goodbye over it: nothing is placed there any more.
@@ -347,7 +349,11 @@ impl Node {
         };
         let told = match self.row.inventory {
             Some((at, 1)) => format!("last inventory {} ago with 1 worker", age(at)),
-            Some((at, count)) => format!("last inventory {} ago with {count} workers", age(at)),
+            Some((at, count)) => format!(
+                "last inventory {} ago with {}",
+                age(at),
+                plain::count(count.into(), "worker")
+            ),
             None => "no inventory yet".into(),
         };
         let link = self.link.as_ref();

@@ -112,7 +112,7 @@ impl Engine {
                     label: label.clone(),
                     states: Vec::new(),
                     capacity: Some(0),
-                    used: 0,
+                    used: None,
                     unknown: 0,
                 });
                 match sum
@@ -126,7 +126,8 @@ impl Engine {
                 let places = u64::from(node.row.max_workers);
                 if node.is_here() {
                     sum.capacity = sum.capacity.filter(|_| places > 0).map(|all| all + places);
-                    sum.used += node.workers.len() as u64;
+                    let workers = node.workers.len() as u64;
+                    sum.used = Some(sum.used.unwrap_or(0) + workers);
                 } else {
                     sum.unknown += places;
                 }

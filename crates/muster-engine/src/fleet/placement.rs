@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use muster_wire::fleet::{NodeKind, NodeState, NodeWish, RestartMode, WorkerIo};
-use muster_wire::{Category, NodeId, Timestamp};
+use muster_wire::{Category, NodeId, Timestamp, plain};
 
 use super::effect::{FleetRefusal, PassedOver, Taker};
 use super::event::LinkId;
@@ -114,9 +114,9 @@ impl Engine {
             }
             Unfit::Full => match &node.full {
                 Some((at, said)) => format!(
-                    "it said itself {} ago that it has no room ({said}), and has not beaten since; {} workers are believed there",
+                    "it said itself {} ago that it has no room ({said}), and has not beaten since; {} believed there",
                     seconds(now.since(*at)),
-                    node.workers.len()
+                    plain::they(node.workers.len() as u64, "worker is", "workers are")
                 ),
                 None => format!(
                     "{} of its {} places are taken",

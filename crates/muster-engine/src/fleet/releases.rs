@@ -190,8 +190,9 @@ impl Engine {
         outcome: Result<ExitReport, Arc<str>>,
         out: &mut Effects,
     ) {
-        if self.fleet.nodes.get(node).is_none_or(|n| n.link.is_none()) {
-            return;
+        match self.fleet.nodes.get_mut(node).and_then(|n| n.link.as_mut()) {
+            Some(link) => link.answered_at = Some(now),
+            None => return,
         }
         let Some(worker) = self.fleet.workers.get_mut(id) else {
             return;

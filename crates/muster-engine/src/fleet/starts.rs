@@ -282,10 +282,14 @@ impl Engine {
         out: &mut Effects,
     ) {
         // Without a link it is late, and whoever waited was told so; inventories say the rest.
-        let kind = match self.fleet.nodes.get(node) {
-            Some(held) if held.link.is_some() => held.row.kind,
-            _ => return,
+        let Some(held) = self.fleet.nodes.get_mut(node) else {
+            return;
         };
+        let kind = held.row.kind;
+        match &mut held.link {
+            Some(link) => link.answered_at = Some(now),
+            None => return,
+        }
         let Some(worker) = self.fleet.workers.get_mut(id) else {
             return;
         };

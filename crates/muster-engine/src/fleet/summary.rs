@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use muster_wire::Timestamp;
 use muster_wire::fleet::{NodeState, NodeWish, WorkerState};
+use muster_wire::plain;
 
 use super::effect::{FleetSummary, Known, NAMED_MAX};
 use super::node::Node;
@@ -145,7 +146,11 @@ impl Engine {
         let boundless = here.iter().filter(|node| node.row.max_workers == 0).count();
         let reason = yet.clone().or_else(|| match boundless {
             0 => None,
-            n => Some(format!("{n} of {} nodes online have no bound", here.len())),
+            n => Some(format!(
+                "{} no bound, of {} online",
+                plain::they(n as u64, "node has", "nodes have"),
+                here.len()
+            )),
         });
         summary.capacity = number(here.iter().map(bound).sum(), reason);
         let untold = here.iter().filter(|node| !is_known(node)).count();
@@ -155,7 +160,8 @@ impl Engine {
         let reason = yet.clone().or(none_here).or_else(|| match untold {
             0 => None,
             n => Some(format!(
-                "{n} of {} nodes online have not told their workers since they connected",
+                "{} not told its workers since it connected, of {} online",
+                plain::they(n as u64, "node has", "nodes have"),
                 here.len()
             )),
         });
@@ -172,7 +178,10 @@ impl Engine {
             .count();
         let reason = match boundless {
             0 => None,
-            n => Some(format!("{n} nodes that are not online have no bound")),
+            n => Some(format!(
+                "{} not online and without a bound",
+                plain::they(n as u64, "node is", "nodes are")
+            )),
         };
         let away_since = away.iter().filter(was_here).map(|node| node.state.1);
         summary.unknown_since = away_since.min();

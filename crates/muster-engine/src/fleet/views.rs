@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_wire::Timestamp;
 use muster_wire::fleet::{NodeKind, NodeState, WorkerState};
 use muster_wire::id::minted_noun;
-use muster_wire::{NodeId, WorkerId};
+use muster_wire::{NodeId, WorkerId, plain};
 
 use super::effect::{Fact, FleetQuestion, FleetReply, Known, NodeView, WorkerView};
 use super::limits::FleetLimits;
@@ -387,19 +387,22 @@ fn facts(node: &Node, now: Timestamp) -> Vec<Fact> {
     );
     match row.beat {
         Some((at, count)) => {
-            let text = format!("a beat that claims {count} workers");
+            let text = format!(
+                "a beat that claims {}",
+                plain::count(count.into(), "worker")
+            );
             add("beat", Some(at), "node", text);
         }
         None => add("beat", None, "node", "no beat yet".into()),
     }
     match row.inventory {
         Some((at, count)) => {
-            let text = format!("an inventory of {count} workers");
+            let text = format!("an inventory of {}", plain::count(count.into(), "worker"));
             add("inventory", Some(at), "node", text);
         }
         None => add("inventory", None, "node", "no inventory yet".into()),
     }
-    if let Some(at) = node.link.as_ref().and_then(|link| link.exchange_at) {
+    if let Some(at) = node.link.as_ref().and_then(|link| link.answered_at) {
         let text = "it answered a request of ours".into();
         add("acknowledged", Some(at), "plane", text);
     }

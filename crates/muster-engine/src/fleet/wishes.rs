@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use muster_wire::fleet::{NodeState, NodeWish};
-use muster_wire::{NodeId, Timestamp, WorkerId};
+use muster_wire::{NodeId, Timestamp, WorkerId, plain};
 
 use super::row::{FleetWrite, Pin, Wished};
 use super::{FleetReply, FleetSend, Line, reply, send};
@@ -71,9 +71,9 @@ impl Engine {
         };
         let name = node.row.name.clone();
         let conflict = if wish == NodeWish::Retired && !node.workers.is_empty() {
-            let count = node.workers.len();
+            let workers = plain::count(node.workers.len() as u64, "worker");
             Some(format!(
-                "node {name} has {count} workers: drain it first, or declare it lost"
+                "node {name} has {workers}: drain it first, or declare it lost"
             ))
         } else if node.is_retired()
             && wish != NodeWish::Retired
@@ -265,10 +265,11 @@ impl Engine {
             return;
         };
         if !node.workers.is_empty() {
+            let n = node.workers.len() as u64;
             let text = format!(
-                "node {} has {} workers that have not ended: drain it, or declare it lost first",
+                "node {} has {} not ended: drain it, or declare it lost first",
                 node.row.name,
-                node.workers.len()
+                plain::they(n, "worker that has", "workers that have")
             );
             return reply(waiter, FleetReply::Conflict(text), out);
         }

@@ -1,5 +1,6 @@
 //! The cap of an agent, as a person decides it: more room is used at once, less ends nothing.
 
+use muster_engine::event::Question;
 use muster_engine::limits::AtCapacity;
 use muster_engine::row::EventKind;
 use muster_engine::{Event, Limits, Reply};
@@ -114,4 +115,42 @@ fn the_cap_of_nobody_cannot_be_set_and_the_same_again_changes_nothing() {
         }
     ));
     assert_eq!(world.rows.events.len(), before);
+}
+
+/// When a call starts is estimated from the last starts. While more run than may, the next start
+/// waits for ends instead, and no estimate is better than a wrong one.
+#[test]
+fn no_start_is_estimated_while_more_run_than_the_cap_lets() {
+    let mut world = capped(3);
+    let ids = calls(&mut world, 12);
+    for id in &ids[..6] {
+        world.pass(SECOND);
+        world.answer(id, Status::Succeeded);
+    }
+    let starts_in = |world: &mut World| {
+        let waiter = world.waiter();
+        let question = Question::Agent(AgentId::trusted("a"));
+        world.step(Event::Asked { question, waiter });
+        let Reply::Agent(Some(agent)) = world.reply(waiter) else {
+            panic!("no agent");
+        };
+        let waiter = world.waiter();
+        let question = Question::Why(ids[11].clone());
+        world.step(Event::Asked { question, waiter });
+        let Reply::Why(Some(why)) = world.reply(waiter) else {
+            panic!("no why");
+        };
+        let estimated = why.next.iter().any(|(_, text)| text.contains("estimated"));
+        assert_eq!(agent.starts_in_ms.is_some(), estimated, "they say the same");
+        agent.starts_in_ms
+    };
+    assert!(starts_in(&mut world).is_some(), "there is a rate");
+    set(&mut world, "a", Some(1));
+    assert_eq!(running(&world, &ids), 3, "three of one");
+    assert_eq!(starts_in(&mut world), None);
+    for id in &ids[6..8] {
+        world.answer(id, Status::Succeeded);
+    }
+    assert_eq!(running(&world, &ids), 1);
+    assert!(starts_in(&mut world).is_some(), "the next end is a start");
 }

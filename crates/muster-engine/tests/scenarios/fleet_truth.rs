@@ -71,6 +71,37 @@ fn the_names_of_a_brokers_beat_do_not_outlive_what_came_after_it() {
     assert!(!missing.contains(&fresh.as_str().into()), "{missing:?}");
 }
 
+/// What a label's nodes hold is known of those that are online, and there must be one.
+#[test]
+fn of_a_label_without_a_node_online_nobody_knows_what_runs() {
+    let mut world = world();
+    let mut machine = Machine::online_with(&mut world, "a", |m| m.labels = vec!["gpu".into()]);
+    assert_eq!(world.summary().labels[0].used, Some(0));
+    machine.place(&mut world);
+    assert_eq!(world.summary().labels[0].used, Some(1));
+    machine.disconnect(&mut world, "gone");
+    world.pass(SECOND * 60);
+    assert_ne!(world.node("a").state, NodeState::Online);
+    assert_eq!(world.summary().labels[0].used, None);
+}
+
+/// Whoever starts a worker has answered.
+#[test]
+fn a_node_that_starts_a_worker_has_acknowledged_something() {
+    let mut world = world();
+    let mut machine = Machine::online(&mut world, "a");
+    let acknowledged = |world: &mut World| {
+        let facts = world.node("a").facts;
+        facts.iter().any(|fact| fact.what == "acknowledged")
+    };
+    assert!(!acknowledged(&mut world), "nothing was asked of it yet");
+    machine.place(&mut world);
+    assert!(acknowledged(&mut world));
+    machine.disconnect(&mut world, "gone");
+    machine.connect(&mut world);
+    assert!(!acknowledged(&mut world), "over another link");
+}
+
 #[test]
 fn places_that_nobody_knows_are_none_with_a_reason() {
     let mut world = world();

@@ -114,6 +114,9 @@ async fn attempts_events_and_the_reason_are_shown_without_the_secret() {
     let why = plane.client.get(&format!("/api/v1/why/{id}")).await.json();
     assert_eq!(why["state"], "succeeded", "{why}");
     assert!(why["facts"].to_string().contains("it ended well"), "{why}");
+    let verdict = why["verdict"].as_str().unwrap();
+    let took = verdict.split(" after ").nth(1).unwrap();
+    assert!(took.ends_with(" s") || took.ends_with(" ms"), "{verdict}");
     let why = plane.client.get("/api/v1/why/a").await.json();
     assert_eq!(why["kind"], "agent", "{why}");
     plane
@@ -199,5 +202,28 @@ async fn a_parameter_that_a_list_does_not_know_is_named_and_not_ignored() {
         let asked = format!("{path}?%3Cb%3E=secret");
         let problem = plane.client.get(&asked).await.is_problem(400, "validation");
         assert!(!problem.to_string().contains("<b>"), "{problem}");
+    }
+}
+
+/// Why an execution failed is told with what its agent answered, word and number.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_evidence_of_a_failure_has_the_status_that_the_agent_answered() {
+    let plane = TestPlane::start().await;
+    let _agent = FakeAgent::start(&plane, "a").await;
+    for (function, said) in [
+        ("boom", "the agent answered 500"),
+        ("teapot", "the agent answered 418"),
+        ("fail", "kaput"),
+    ] {
+        let id = plane.submit(&format!("a.{function}"), json!({})).await;
+        plane.end_of(&id).await;
+        let why = plane.client.get(&format!("/api/v1/why/{id}")).await.json();
+        let facts = why["facts"].as_array().unwrap();
+        let end = facts.last().unwrap()["text"].as_str().unwrap();
+        assert!(
+            end.starts_with("it failed: ") && end.contains(said),
+            "{why}"
+        );
+        assert_eq!(end.matches(said).count(), 1, "{end}");
     }
 }

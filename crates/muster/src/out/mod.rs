@@ -4,12 +4,13 @@
 pub(crate) mod id;
 mod mark;
 pub(crate) mod payload;
-pub(crate) mod span;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod tree;
 
 use std::io::{IsTerminal, Write};
+
+pub(crate) use muster_wire::plain as span;
 
 pub(crate) use mark::{Mark, agent_mark, execution_mark, node_mark, worker_mark};
 pub(crate) use style::{Colour, ColourChoice, Style, clean, rows};

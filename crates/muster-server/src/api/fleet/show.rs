@@ -307,6 +307,10 @@ fn label(sum: &LabelSum) -> FleetLabel {
             None => Some("a node that is online has no bound".to_owned()),
         },
         used: sum.used,
+        used_unknown: match sum.used {
+            Some(_) => None,
+            None => Some("no node with it is online".to_owned()),
+        },
         unknown: sum.unknown,
     }
 }

@@ -15,7 +15,7 @@ use muster_store::{
 use muster_wire::api::At;
 use muster_wire::api::overview::{Need, NeedKind};
 use muster_wire::fleet::NodeState;
-use muster_wire::{AgentId, Timestamp};
+use muster_wire::{AgentId, Timestamp, plain};
 
 use crate::api::agents::{self, Judged};
 use crate::api::hold::HeldBack;
@@ -212,7 +212,8 @@ fn holds(states: &[AgentState], back: &HeldBack, needs: &mut Needs) {
             text.push_str(&format!("; {}{}", said(Some(by)), by.reason));
         }
         if state.queued > 0 {
-            text.push_str(&format!("; {} wait", state.queued));
+            text.push_str("; ");
+            text.push_str(&plain::they(state.queued, "waits", "wait"));
         }
         let path = format!("/ui/queues/{}", state.id);
         hold(state.id.as_str(), text, by, path)
@@ -332,11 +333,10 @@ struct Missed {
 impl Missed {
     /// The parts that are not zero; `None` when nobody misses it.
     fn said(&self) -> Option<String> {
-        let calls = |n: u64| if n == 1 { "call" } else { "calls" };
         let past = [(self.refused, "refused"), (self.failed, "failed")];
         let past = past.iter().filter(|(n, _)| *n > 0);
         let past: Vec<String> = past
-            .map(|(n, what)| format!("{n} {} {what}", calls(*n)))
+            .map(|(n, what)| format!("{} {what}", plain::count(*n, "call")))
             .collect();
         let now = [
             (self.running, "not ended"),

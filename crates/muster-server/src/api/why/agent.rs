@@ -3,6 +3,7 @@
 use muster_engine::effect::AgentState;
 use muster_wire::Timestamp;
 use muster_wire::api::why::{Why, WhyChange, WhyFact, WhyKind, WhyNext, WhyRule};
+use muster_wire::plain;
 
 use super::facts;
 use super::rules::{change, rule};
@@ -139,8 +140,15 @@ pub(super) async fn queue(app: &App, agent: &str) -> Result<Why, Problem> {
     let held_by = queues::held_by(&state);
     let waiting = state.queued + u64::from(state.places);
     let verdict = match &held_by {
-        Some(held) if waiting > 0 => format!("{waiting} wait for {agent}: {}", held.text),
-        _ if waiting > 0 => format!("{waiting} wait for {agent}, and start in their order"),
+        Some(held) if waiting > 0 => {
+            let wait = plain::they(waiting, "waits", "wait");
+            format!("{wait} for {agent}: {}", held.text)
+        }
+        _ if waiting == 1 => format!("1 waits for {agent}, and starts when it can"),
+        _ if waiting > 0 => {
+            let wait = plain::they(waiting, "waits", "wait");
+            format!("{wait} for {agent}, and start in their order")
+        }
         _ => format!("nothing waits for {agent}"),
     };
     let mut facts = Vec::new();

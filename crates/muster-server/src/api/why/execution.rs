@@ -8,7 +8,7 @@ use muster_engine::{Event, Reply};
 use muster_store::{Life, Stores};
 use muster_wire::api::execution::{Attempt, ExecutionItem};
 use muster_wire::api::why::{Why, WhyFact, WhyKind, WhyNext, WhyNot};
-use muster_wire::{ExecutionId, ExecutionKind, Status};
+use muster_wire::{ExecutionId, ExecutionKind, Status, plain};
 
 use super::facts;
 use super::rules::{change, rule};
@@ -108,6 +108,7 @@ fn begin(app: &App, row: &ExecutionRow, seen: &Seen) -> Result<Why, Problem> {
     }
     let ended = match row.status {
         Status::Cancelled => Some(sentence::cancelled(row)),
+        Status::Failed | Status::Timeout => sentence::said(row),
         _ => None,
     };
     let tell = |event| facts::of_one(event, ended.as_deref());
@@ -210,7 +211,8 @@ fn past(why: &mut Why, row: &ExecutionRow) {
 
 fn verdict(row: &ExecutionRow) -> String {
     let target = format!("{}.{}", row.agent, row.function);
-    let took = show::duration_ms(row).map_or_else(String::new, |ms| format!(" after {ms} ms"));
+    let took = show::duration_ms(row)
+        .map_or_else(String::new, |ms| format!(" after {}", plain::duration(ms)));
     let category = row
         .error_category
         .as_ref()

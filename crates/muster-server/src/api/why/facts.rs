@@ -37,6 +37,14 @@ pub(super) fn unknown(by: &str, text: impl Into<String>, why: impl Into<String>)
 pub(super) fn of_one(event: &EventRow, ended: Option<&str>) -> WhyFact {
     let by = match event.kind {
         EventKind::ExecutionCancelled => ended.and_then(|text| text.strip_prefix("cancelled")),
+        EventKind::ExecutionFailed | EventKind::ExecutionTimedOut => {
+            let mut fact = of(event);
+            if let Some(said) = ended.filter(|said| !fact.text.contains(said)) {
+                fact.text.push_str(": ");
+                fact.text.push_str(said);
+            }
+            return fact;
+        }
         _ => None,
     };
     let Some(by) = by else {

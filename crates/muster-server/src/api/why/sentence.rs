@@ -104,6 +104,11 @@ fn ended_badly(row: &ExecutionRow) -> String {
     format!("{word}: {}", first_line(&said.0))
 }
 
+/// What was said of its end: the agent's words, with the status of its answer when it was one.
+pub(super) fn said(row: &ExecutionRow) -> Option<String> {
+    row.error_text.as_ref().map(|said| first_line(&said.0))
+}
+
 /// The first line of what somebody said, cut.
 fn first_line(said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said);

@@ -52,8 +52,12 @@ pub struct FleetLabel {
     /// Why that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_unknown: Option<String>,
-    /// Workers on those that are online.
-    pub used: u64,
+    /// Workers on those that are online; `null` when none of them is.
+    #[cfg_attr(feature = "schema", schema(required))]
+    pub used: Option<u64>,
+    /// Why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_unknown: Option<String>,
     /// Places on the others, of those that have a bound.
     pub unknown: u64,
 }

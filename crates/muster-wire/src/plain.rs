@@ -1,7 +1,10 @@
-//! Durations, ages, numbers and sizes as people read them.
+//! Durations, ages, numbers and sizes as people read them, in the sentences of the plane and in
+//! what the command prints. Knows nothing of what they are about.
+
+use std::time::Duration;
 
 /// `<1 ms`, `840 ms`, `1.24 s`, `12.4 s`, `3 m 07 s`, `2 h 21 m`, `3 d 4 h`.
-pub(crate) fn duration(ms: i64) -> String {
+pub fn duration(ms: i64) -> String {
     let ms = ms.max(0);
     match ms {
         0 => "<1 ms".to_owned(),
@@ -26,7 +29,7 @@ fn whole(large: i64, unit: &str, small: i64, small_unit: &str) -> String {
 }
 
 /// The same without decimals, `now` under a second.
-pub(crate) fn age(ms: i64) -> String {
+pub fn age(ms: i64) -> String {
     match ms {
         ..1_000 => "now".to_owned(),
         1_000..60_000 => format!("{} s", ms / 1_000),
@@ -37,15 +40,32 @@ pub(crate) fn age(ms: i64) -> String {
 }
 
 /// An age in a sentence: `4 m ago`, `just now`.
-pub(crate) fn ago(ms: i64) -> String {
+pub fn ago(ms: i64) -> String {
     match ms {
         ..1_000 => "just now".to_owned(),
         _ => format!("{} ago", age(ms)),
     }
 }
 
+/// [`duration`] of a time that was measured.
+pub fn lasted(time: Duration) -> String {
+    duration(i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// `1 worker`, `12 workers`, `1,204 workers`.
+pub fn count(n: u64, noun: &str) -> String {
+    let end = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{end}", number(n))
+}
+
+/// `1 waits`, `2 wait`: what so many do.
+pub fn they(n: u64, one: &str, many: &str) -> String {
+    let does = if n == 1 { one } else { many };
+    format!("{} {does}", number(n))
+}
+
 /// `1,204`.
-pub(crate) fn number(n: u64) -> String {
+pub fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, c) in digits.chars().enumerate() {
@@ -58,7 +78,7 @@ pub(crate) fn number(n: u64) -> String {
 }
 
 /// `512 B`, `64 KiB`, `3.1 GiB`.
-pub(crate) fn bytes(n: u64) -> String {
+pub fn bytes(n: u64) -> String {
     for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
         if n >= 1 << shift {
             let tenths = (u128::from(n) * 10) >> shift;
@@ -106,6 +126,12 @@ mod tests {
             (ago(999), ago(240_000)),
             ("just now".to_owned(), "4 m ago".to_owned())
         );
+        assert_eq!(lasted(Duration::from_millis(605_418)), "10 m 05 s");
+        assert_eq!(count(1, "worker"), "1 worker");
+        assert_eq!(count(0, "worker"), "0 workers");
+        assert_eq!(count(1_204, "call"), "1,204 calls");
+        assert_eq!(they(1, "waits", "wait"), "1 waits");
+        assert_eq!(they(2, "waits", "wait"), "2 wait");
         assert_eq!(number(1_204), "1,204");
         assert_eq!(number(999), "999");
         assert_eq!(number(1_000_000), "1,000,000");
