@@ -110,6 +110,7 @@ impl Filler {
             return Ok(());
         }
         let commit = Commit {
+            audit: Vec::new(),
             lease: self.lease.clone(),
             after_seq: self.committed,
             last_seq: self.seq,
