@@ -96,6 +96,24 @@ def test_the_exit_of_a_worker_is_evidence_at_once(fleet, tmp_path):
     assert len(set(marks.read_text().split())) == 2, "two processes ran it"
 
 
+def test_calls_wait_over_a_restart_by_hand(fleet):
+    """Row: restarted by hand, whatever its policy: calls wait for the new process, and its key is
+    the same."""
+    plane, cli, _ = fleet
+    worker, _ = spawn_agent(cli, "steady")
+    answers(plane, "steady")
+    before = shown(cli, worker)
+    assert before["restart"]["mode"] == "never", before
+    restart = threading.Thread(target=lambda: cli("workers", "restart", worker, "--yes"))
+    restart.start()
+    until("its process ended", lambda: not alive(before["pid"]), 60)
+    waits = plane.submit("steady.add", {"a": 20, "b": 22}).json()["execution_id"]
+    assert plane.wait_end(waits, within=120)["status"] == "succeeded"
+    restart.join()
+    view = shown(cli, worker)
+    assert view["agent"] == "steady" and view["restarts"] == 1, view
+
+
 def test_a_worker_without_restart_takes_its_calls_with_it(fleet):
     """Row: no restart is to come, so nothing waits for one."""
     plane, cli, _ = fleet

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -194,6 +195,46 @@ def test_a_restart_policy_is_shown_with_its_count(fleet, spawn):
     until("it was started again", lambda: shown(cli, worker)["restarts"] >= 1, 60)
     text = cli("workers", "show", worker).ok().out
     assert "on-failure" in text and "of 5 so far" in text and "exit 3" in text, text
+
+
+def test_a_worker_is_restarted_by_hand_and_stays_itself(world, fleet, spawn):
+    """Row: `muster workers restart`: another process, the same worker, whatever its policy; it asks
+    first; who watches stays."""
+    cli, node = fleet
+    worker = spawn("--name", "steady", "--env", "WORD=blue", "--", "sh", "-c",
+                   "echo $$ has $WORD; exec sleep 600")
+    before = shown(cli, worker)
+    until("its output is there", lambda: f"{before['pid']} has blue" in cli("logs", worker).ok().out, 30)
+    tty = world.also(Tty(cli, "attach", "steady", "--read-only"))
+    tty.see(f"{before['pid']} has blue")
+    asked = cli("workers", "restart", "steady").failed(2, "validation")
+    assert "SIGTERM" in asked.err and "same id" in asked.err and "--yes" in asked.err, asked.err
+    assert shown(cli, worker)["pid"] == before["pid"], "nothing was done"
+
+    ran = cli("workers", "restart", "steady", "--grace", "2s", "--reason", "a new model", "--yes")
+    after = shown(cli, worker)
+    assert f"steady runs again, as process {after['pid']}" in ran.ok().out
+    assert after["id"] == worker and after["restarts"] == 1 and after["state"] == "running", after
+    assert after["pid"] != before["pid"] and alive(after["pid"]) and not alive(before["pid"])
+    assert after["restart"]["mode"] == "never"
+    tty.see(f"{after['pid']} has blue")
+    tty.type("\x1d")
+    assert tty.wait() == 0, tty.shown
+    text = cli("workers", "show", worker).ok().out
+    assert "restarted by" in text and "a new model" in text, text
+
+    # Two at once are one, and a daemon that came later does it, too.
+    node.kill_9()
+    node.start()
+    until("it is confirmed", lambda: shown(cli, worker)["state"] == "running", 60)
+    with ThreadPoolExecutor(2) as two:
+        both = [two.submit(cli, "workers", "restart", worker, "--yes", "--json") for _ in range(2)]
+        both = [one.result().json() for one in both]
+    assert [one["started"] for one in both] == [True, True], both
+    assert [one["worker"]["restarts"] for one in both] == [2, 2], both
+    cli("release", worker, "--grace", "0s").ok()
+    ended = cli("workers", "restart", worker, "--yes").failed(65, "conflict")
+    assert "has ended" in ended.err, ended.err
 
 
 def test_a_silent_machine_is_unknown_and_never_zero(world):

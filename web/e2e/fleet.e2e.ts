@@ -180,6 +180,28 @@ describe("a worker", () => {
     watched.forgive();
   });
 
+  test("restart says what comes, happens once, and the same worker has another process before the same terminal", async () => {
+    const id = (await workers()).find((each) => each.name === "shell")?.id ?? "";
+    await until("it runs, confirmed by its machine", async () => (await edge.worker(id)).state === "running");
+    const before = await edge.worker(id);
+    await walk(page, `/ui/fleet/workers/${id}/terminal`);
+    const status = page.getByRole("region", { name: "Terminal of shell" }).getByRole("status").first();
+    await until("it is open", async () => /you watch/.test((await status.textContent()) ?? ""));
+    const sent = changes(page, /restart$/);
+    await page.getByRole("button", { name: /^Restart/ }).first().click();
+    const verb = await ready(page, "Restart");
+    expect(await dialog(page).textContent()).toMatch(/SIGTERM.*same id/);
+    await shot(page, "worker-restart", false);
+    await verb.dblclick();
+    await page.getByText("it runs again").first().waitFor();
+    const now = await edge.worker(id);
+    expect([now.id, now.restarts, now.ended_at]).toEqual([id, before.restarts + 1, null]);
+    expect(now.pid).not.toBe(before.pid);
+    expect(sent.length).toBe(1);
+    expect(await status.textContent()).toMatch(/you watch/);
+    watched.clean();
+  });
+
   test("release says what ends, happens once, and the terminal says why it closed", async () => {
     const id = (await workers()).find((each) => each.name === "shell")?.id ?? "";
     await until("it runs, confirmed by its machine", async () => (await edge.worker(id)).state === "running");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_wire::WorkerId;
-use muster_wire::fleet::frame::{NodeFrame, ReleaseInput, SpawnInput, SpawnOutput};
+use muster_wire::fleet::frame::{NodeFrame, ReleaseInput, RestartInput, SpawnInput, SpawnOutput};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -46,6 +46,10 @@ impl Actions {
             },
             "release" => match read::<ReleaseInput>(input) {
                 Ok(input) => self.run(invocation_id, release(supervisor, input)),
+                Err(error) => self.reply(invocation_id, Err(error)),
+            },
+            "restart" => match read::<RestartInput>(input) {
+                Ok(input) => self.run(invocation_id, restart(supervisor, input)),
                 Err(error) => self.reply(invocation_id, Err(error)),
             },
             _ => self.reply(invocation_id, Err("handler_unavailable".into())),
@@ -113,6 +117,18 @@ async fn release(supervisor: Supervisor, input: ReleaseInput) -> Result<Value, S
     })?;
     info!(worker.id = %worker, code = exit.code, signal = exit.signal, "released");
     written(&exit)
+}
+
+async fn restart(supervisor: Supervisor, input: RestartInput) -> Result<Value, String> {
+    let worker = WorkerId::parse(&input.worker_id).map_err(|error| error.to_string())?;
+    let grace = input.grace_ms.map(Duration::from_millis);
+    let restarted = supervisor.restart(&worker, grace, input.reason).await;
+    let output = restarted.map_err(|error| {
+        warn!(worker.id = %worker, %error, "it could not be restarted");
+        error.to_string()
+    })?;
+    info!(worker.id = %worker, "restarted by hand");
+    written(&output)
 }
 
 /// Reads an input. A reader's own words would quote it, and it may hold secrets.

@@ -32,5 +32,5 @@ pub use link::board::{LinkReport, LinkState};
 pub use muster_wire::fleet;
 pub use settings::Settings;
 pub use state::{OpenError, StateDir};
-pub use supervise::{ReleaseError, Supervisor, WorkerNews};
+pub use supervise::{ReleaseError, RestartError, Supervisor, WorkerNews};
 pub use terminal::TerminalReport;

@@ -42,7 +42,7 @@ pub(crate) use server::Server;
 pub(crate) use tags::{Tags, TagsCommand};
 pub(crate) use tail::Tail;
 pub(crate) use webhooks::{Webhooks, WebhooksCommand};
-pub(crate) use workers::{Attach, Logs, Release, Spawn, Workers, WorkersShow};
+pub(crate) use workers::{Attach, Logs, Release, Spawn, Workers, WorkersRestart, WorkersShow};
 
 use crate::out::ColourChoice;
 

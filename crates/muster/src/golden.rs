@@ -130,6 +130,7 @@ const KEPT: &[(&str, &str)] = &[
     ("nodes delete", "(one sentence: peers/test_cli_acts)"),
     ("workers", "workers"),
     ("workers show", "worker"),
+    ("workers restart", "receipts"),
     ("spawn", "(two sentences: peers/test_fleet_cli)"),
     ("attach", "(a terminal: peers/test_fleet_cli)"),
     ("logs", "logs"),

@@ -7,7 +7,7 @@ import { type Plane, binary } from "./plane";
 import { until } from "./waiting";
 
 export type Node = { id: string; name: string; state: string; wish: string; pin?: { state: string } | null };
-export type Worker = { id: string; name: string; state: string; pid: number | null; ended_at: string | null };
+export type Worker = { id: string; name: string; state: string; pid: number | null; restarts: number; ended_at: string | null };
 
 export class Machine {
   private constructor(

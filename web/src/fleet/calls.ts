@@ -52,6 +52,20 @@ export async function wouldRelease(worker: string): Promise<ReleaseConsequence> 
   return allowed(answer);
 }
 
+/** Starts a worker again; answers what became of its new process. */
+export async function restartWorker(worker: string, key: string): Promise<"runs" | "ended" | "under way"> {
+  const answer = await act("post", "/api/v1/fleet/workers/{worker}/restart", { path: { worker }, body: {}, key });
+  if (isLook(answer)) throw unclear();
+  if (answer.under_way) return "under way";
+  return answer.started ? "runs" : "ended";
+}
+
+export async function wouldRestart(worker: string): Promise<ReleaseConsequence> {
+  const answer = await act("post", "/api/v1/fleet/workers/{worker}/restart", { path: { worker }, query: { dry_run: true }, body: {} });
+  if (!isLook(answer)) throw unclear();
+  return allowed(answer);
+}
+
 /** A placement as the form makes it: only what was chosen. */
 export type Wanted = Pick<Schemas["Placement"], "command"> & { args: string[] } & Partial<Omit<Schemas["Placement"], "command" | "args" | "restart" | "queue">> & {
   restart?: string | { mode: string; max: number };

@@ -44,12 +44,13 @@ impl Engine {
         };
         let again = worker.lives()
             && worker.row.release.is_none()
-            && worker.row.restart.mode != RestartMode::Never;
+            && (worker.row.restart.mode != RestartMode::Never || worker.restarting.is_some());
         self.workers.insert(id.as_str().into(), again);
     }
 
-    /// Somebody wants a worker ended: a goodbye of its agent is one for good.
-    pub(crate) fn agent_is_released(&mut self, id: &WorkerId) {
+    /// Somebody wants a worker ended, or started again, or does no longer: whether a goodbye of its
+    /// agent is one for good is another question now.
+    pub(crate) fn agent_is_wished(&mut self, id: &WorkerId) {
         if self.worker_is_agent(id).is_some() {
             self.note_restarts(id);
         }

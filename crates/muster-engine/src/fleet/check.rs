@@ -135,7 +135,9 @@ impl Engine {
             }
             if over {
                 must!(
-                    worker.starters.is_empty() && worker.releasers.is_empty(),
+                    worker.starters.is_empty()
+                        && worker.releasers.is_empty()
+                        && worker.restarting.is_none(),
                     "worker {id} has ended, and somebody waits for it"
                 );
             }

@@ -35,6 +35,19 @@ pub enum FleetSend {
         /// How long between SIGTERM and SIGKILL; `None` is its own grace.
         grace: Option<Duration>,
     },
+    /// End a worker's process and start it again.
+    Restart {
+        /// Where.
+        node: NodeId,
+        /// On which link.
+        link: LinkId,
+        /// Which worker.
+        worker: WorkerId,
+        /// How long between SIGTERM and SIGKILL; `None` is its own grace.
+        grace: Option<Duration>,
+        /// Who wants it and why: the exit is told with it.
+        reason: Arc<str>,
+    },
     /// One application request over an open link that says nothing.
     Ask {
         /// Whom.
@@ -103,6 +116,13 @@ pub enum FleetReply {
         /// Whether its process has ended, on evidence.
         ended: bool,
     },
+    /// What became of a restart.
+    Restarted {
+        /// As it is now.
+        worker: Box<WorkerView>,
+        /// What.
+        came: RestartCame,
+    },
     /// No such node.
     UnknownNode,
     /// No such worker.
@@ -131,11 +151,22 @@ pub enum FleetReply {
     Drift(Vec<DriftView>),
 }
 
+/// What became of a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartCame {
+    /// Its new process lived through its start window.
+    Runs,
+    /// Its new process ended within its start window, or it was ended meanwhile.
+    Exited,
+    /// Its node was asked, and has not answered: it is under way.
+    Unconfirmed,
+}
+
 /// Why a worker was not placed. Nothing was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleetRefusal {
     /// `node_unreachable`, `node_draining`, `no_eligible_node`, `unsupported_by_node`,
-    /// `fleet_capacity`, `idempotency_conflict`, `not_found`, `validation`.
+    /// `fleet_capacity`, `idempotency_conflict`, `not_found`, `validation`, `conflict`.
     pub category: Category,
     /// A sentence, with the evidence.
     pub message: String,
@@ -432,6 +463,8 @@ pub enum FleetQuestion {
     WorkersNamed(Arc<str>, usize),
     /// What a placement would come to.
     Plan(Box<PlanAsk>),
+    /// Whether a worker would be restarted now: as it is, or the refusal.
+    Restart(WorkerId),
     /// One node, by name or id.
     Node(Arc<str>),
     /// Workers, those that ended lately too: of one node (name or id), in one state, placed by

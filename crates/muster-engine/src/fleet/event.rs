@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_wire::fleet::frame::{SpawnOutput, WorkerReport};
+use muster_wire::fleet::frame::{RestartOutput, SpawnOutput, WorkerReport};
 use muster_wire::fleet::{ExitReport, NodeKind, NodeState, NodeWish, RestartPolicy, WorkerIo};
 use muster_wire::{NodeId, Timestamp, WorkerId};
 
@@ -100,6 +100,17 @@ pub enum FleetEvent {
         /// How it ended, or why it could not be stopped.
         outcome: Result<Box<ExitReport>, Arc<str>>,
     },
+    /// What became of a restart.
+    RestartAnswered {
+        /// Where.
+        node: NodeId,
+        /// Of which worker.
+        worker: WorkerId,
+        /// What became of its new process, or why there is none.
+        outcome: Result<Box<RestartOutput>, Arc<str>>,
+    },
+    /// Somebody wants a worker's process ended, and the worker started again.
+    RestartAsked(Box<RestartAsk>),
     /// Somebody wants a worker.
     SpawnAsked(Box<SpawnAsk>),
     /// Somebody wants a worker ended, or a waiting placement cancelled.
@@ -186,6 +197,22 @@ pub enum FleetEvent {
         /// By how much.
         by: Duration,
     },
+}
+
+/// A wish for a restart.
+#[derive(Debug, Clone)]
+pub struct RestartAsk {
+    /// Who is answered: when its new process has lived through its start window or has ended, or
+    /// when its node does not answer.
+    pub waiter: Waiter,
+    /// Which.
+    pub worker: WorkerId,
+    /// How long between SIGTERM and SIGKILL; `None` is its own grace.
+    pub grace: Option<Duration>,
+    /// Who.
+    pub by: Arc<str>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
 }
 
 /// A node as it was enrolled.
@@ -314,6 +341,7 @@ impl FleetEvent {
                 *waiter
             }
             FleetEvent::SpawnAsked(ask) => Some(ask.waiter),
+            FleetEvent::RestartAsked(ask) => Some(ask.waiter),
             FleetEvent::ReleaseAsked { waiter, .. }
             | FleetEvent::NodeWished { waiter, .. }
             | FleetEvent::NodePinned { waiter, .. }
@@ -326,6 +354,7 @@ impl FleetEvent {
             | FleetEvent::Goodbye { .. }
             | FleetEvent::StartAnswered { .. }
             | FleetEvent::ReleaseAnswered { .. }
+            | FleetEvent::RestartAnswered { .. }
             | FleetEvent::WorkerDriven { .. }
             | FleetEvent::WasLate { .. } => None,
         }
@@ -337,6 +366,7 @@ impl FleetEvent {
             self,
             FleetEvent::SpawnAsked(_)
                 | FleetEvent::ReleaseAsked { .. }
+                | FleetEvent::RestartAsked(_)
                 | FleetEvent::NodeWished { .. }
                 | FleetEvent::NodePinned { .. }
                 | FleetEvent::NodeDeclaredLost { .. }
@@ -363,6 +393,8 @@ impl FleetEvent {
             FleetEvent::Goodbye { node, .. } => format!("goodbye of node {node}"),
             FleetEvent::StartAnswered { worker, .. } => format!("start of worker {worker}"),
             FleetEvent::ReleaseAnswered { worker, .. } => format!("release of worker {worker}"),
+            FleetEvent::RestartAnswered { worker, .. } => format!("restart of worker {worker}"),
+            FleetEvent::RestartAsked(ask) => format!("wish to restart worker {}", ask.worker),
             FleetEvent::SpawnAsked(ask) => format!("placement of worker {}", ask.worker),
             FleetEvent::ReleaseAsked { worker, .. } => format!("wish to end worker {worker}"),
             FleetEvent::NodeWished { node, .. } => format!("wish about node {node}"),

@@ -42,6 +42,22 @@ pub(crate) fn how(exit: &ExitReport) -> String {
     }
 }
 
+/// That a process ended and another follows: with who wanted that, where somebody did.
+fn again_words(now: Timestamp, exit: Option<&ExitReport>, words: &str, at: Timestamp) -> String {
+    let is_said = |exit: &&ExitReport| exit.code.is_some() || exit.signal.is_some();
+    let reason = exit.filter(is_said).and_then(|exit| exit.reason.as_deref());
+    let ended = match reason {
+        Some(reason) => format!("{reason} ({words})"),
+        None => words.to_owned(),
+    };
+    match at.since(now) {
+        wait if wait < Duration::from_millis(50) => {
+            format!("{ended}; its node starts it again now")
+        }
+        wait => format!("{ended}; its node starts it again in {}", seconds(wait)),
+    }
+}
+
 /// A moment as a node told it, unless no clock that works would say it.
 pub(crate) fn believable(now: Timestamp, told: Timestamp) -> Option<Timestamp> {
     (told > Timestamp::ZERO && told <= now + AHEAD_MOST).then_some(told)
@@ -121,8 +137,7 @@ impl Engine {
                 worker.row.next_start_at = Some(at);
                 worker.row.confirmed_at = Some(now);
                 worker.omitted = None;
-                let wait = seconds(at.since(now));
-                let text = format!("{words}; its node starts it again in {wait}");
+                let text = again_words(now, worker.row.exit.as_ref(), &words, at);
                 self.worker_is(now, &id, WorkerState::Restarting, text.clone(), out);
                 self.agent_process_restarts(now, &id, text, at, out);
             }

@@ -165,6 +165,7 @@ impl Engine {
             };
             send(close, out);
             self.starts_broke(now, &id, &why, out);
+            self.restarts_broke(now, &id, out);
         }
         if renamed {
             self.fleet.names.remove(&old_name);
@@ -238,6 +239,7 @@ impl Engine {
         self.put_node(id, out);
         self.link_line(now, id, text, out);
         self.starts_broke(now, id, &why, out);
+        self.restarts_broke(now, id, out);
         self.settle_node(now, id, out);
     }
 

@@ -19,6 +19,7 @@ mod plan;
 mod queue;
 mod recovery;
 mod releases;
+mod restarts;
 pub mod row;
 mod settle;
 mod starts;
@@ -149,6 +150,12 @@ impl Engine {
                 outcome,
             } => self.release_answered(now, &node, &worker, outcome.map(|o| *o), out),
             FleetEvent::SpawnAsked(ask) => self.spawn_asked(now, *ask, out),
+            FleetEvent::RestartAnswered {
+                node,
+                worker,
+                outcome,
+            } => self.restart_answered(now, &node, &worker, outcome.map(|o| *o), out),
+            FleetEvent::RestartAsked(ask) => self.restart_asked(now, *ask, out),
             FleetEvent::ReleaseAsked { .. } => self.release_asked(now, event, out),
             FleetEvent::NodeWished {
                 waiter,

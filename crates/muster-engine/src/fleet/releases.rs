@@ -15,7 +15,7 @@ use crate::effect::{Effects, Load};
 use crate::engine::Engine;
 
 /// How long a process has between SIGTERM and SIGKILL when nobody says.
-const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 impl Engine {
     pub(crate) fn release_asked(&mut self, now: Timestamp, event: FleetEvent, out: &mut Effects) {
@@ -92,7 +92,7 @@ impl Engine {
         }
         if first {
             self.put_worker(id, out);
-            self.agent_is_released(id);
+            self.agent_is_wished(id);
         }
         if linked {
             self.release_now(id, now, grace, out);
@@ -159,7 +159,7 @@ impl Engine {
             reason: Some("its node is drained".into()),
         });
         self.put_worker(id, out);
-        self.agent_is_released(id);
+        self.agent_is_wished(id);
         self.release_now(id, now, None, out);
     }
 

@@ -42,6 +42,13 @@ impl Engine {
                 FleetReply::Workers(self.workers_named(now, part, *limit))
             }
             FleetQuestion::Plan(ask) => FleetReply::Plan(Box::new(self.plan(now, ask))),
+            FleetQuestion::Restart(id) => match self.fleet.workers.get(id) {
+                None => FleetReply::UnknownWorker,
+                Some(worker) => match self.refuses_restart(now, worker) {
+                    Some(refusal) => FleetReply::Refused(refusal),
+                    None => FleetReply::Worker(Box::new(self.view_of(now, worker))),
+                },
+            },
             FleetQuestion::Node(node) => self
                 .fleet
                 .find(node)

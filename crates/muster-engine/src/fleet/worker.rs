@@ -7,8 +7,10 @@ use std::time::Duration;
 use muster_wire::fleet::{ExitHow, ExitReport, WorkerState};
 use muster_wire::{Category, NodeId, Timestamp, WorkerId};
 
+use super::effect::RestartCame;
 use super::event::LinkId;
 use super::limits::FleetLimits;
+use super::restarts::Restarting;
 use super::row::WorkerRow;
 use super::{FleetNotice, FleetReply, FleetSend, Line, notice, reply, send};
 use crate::effect::Effects;
@@ -38,6 +40,8 @@ pub(crate) struct Worker {
     pub(crate) releasers: Vec<Waiter>,
     /// Until when they wait.
     pub(crate) release_by: Option<Timestamp>,
+    /// A restart that somebody wants is under way.
+    pub(crate) restarting: Option<Restarting>,
     /// It was taken for ended and lives: it may be one more than there should be.
     pub(crate) revived: bool,
     /// Since when nobody confirmed it counts, at the earliest: the plane's start.
@@ -56,6 +60,7 @@ impl Worker {
             starters: Vec::new(),
             releasers: Vec::new(),
             release_by: None,
+            restarting: None,
             revived: false,
             held_from: now,
             armed: None,
@@ -85,6 +90,9 @@ impl Worker {
         }
         if let Some(by) = self.release_by {
             look = look.min(by);
+        }
+        if let Some(restarting) = &self.restarting {
+            look = look.min(restarting.until);
         }
         look
     }
@@ -207,6 +215,7 @@ impl Engine {
         worker.release_by = None;
         let starters = std::mem::take(&mut worker.starters);
         let releasers = std::mem::take(&mut worker.releasers);
+        let restarting = worker.restarting.take();
         let node = worker.row.node.clone();
         let agent = worker.row.agent.clone();
         let (name, adopted) = (worker.row.name.clone(), worker.row.adopted);
@@ -236,6 +245,9 @@ impl Engine {
                 let worker = Box::new(view.clone());
                 reply(waiter, FleetReply::Released { worker, ended }, out);
             }
+        }
+        for waiter in restarting.into_iter().flat_map(|one| one.waiters) {
+            self.tell_restarted(now, waiter, id, RestartCame::Exited, out);
         }
         send(FleetSend::RevokeKey { worker: id.clone() }, out);
         notice(FleetNotice::Forget(id.clone()), out);
@@ -296,6 +308,11 @@ impl Engine {
         if worker.release_by.is_some_and(|by| by <= now) {
             worker.release_by = None;
             self.release_unanswered(now, id, out);
+        }
+        let expired = |one: &Restarting| one.until <= now;
+        let worker = self.fleet.workers.get(id);
+        if worker.is_some_and(|worker| worker.restarting.as_ref().is_some_and(expired)) {
+            self.restart_expired(now, id, out);
         }
         let Some(worker) = self.fleet.workers.get(id) else {
             return;

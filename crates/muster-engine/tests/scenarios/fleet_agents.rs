@@ -12,7 +12,7 @@ use crate::machine::{Machine, code};
 use crate::world::{SECOND, World};
 
 /// A worker on a machine, registered as the agent `a`.
-fn agent_on(world: &mut World, name: &str, mode: RestartMode) -> (Machine, WorkerId) {
+pub(crate) fn agent_on(world: &mut World, name: &str, mode: RestartMode) -> (Machine, WorkerId) {
     let mut machine = Machine::online(world, name);
     let (_, id) = world.spawn(|ask| {
         ask.target.node = Some(name.into());
@@ -24,7 +24,7 @@ fn agent_on(world: &mut World, name: &str, mode: RestartMode) -> (Machine, Worke
     (machine, id)
 }
 
-fn register(world: &mut World, id: &WorkerId, instance: &str) {
+pub(crate) fn register(world: &mut World, id: &WorkerId, instance: &str) {
     world.register_as("a", instance, "http://localhost:8001", |r| {
         r.worker = Some(id.as_str().into());
     });

@@ -11,7 +11,7 @@ use muster_engine::Limits;
 use muster_engine::event::Waiter;
 use muster_engine::fleet::FleetLimits;
 use muster_engine::fleet::event::*;
-use muster_wire::fleet::frame::{SpawnOutput, WorkerReport};
+use muster_wire::fleet::frame::{RestartOutput, SpawnOutput, WorkerReport};
 use muster_wire::fleet::*;
 use muster_wire::{NodeId, WorkerId};
 use proptest::prelude::*;
@@ -123,7 +123,7 @@ impl Play {
                     },
                     labels: Vec::new(),
                     max_workers: u32::from(epoch) * 3,
-                    capabilities: Vec::new(),
+                    capabilities: vec!["restart".into()],
                     version: "1".into(),
                     host: None,
                     epoch: (node != 2).then(|| format!("e{epoch}").into()),
@@ -228,6 +228,31 @@ impl Play {
                     Err("it does not die".into())
                 },
             },
+            Act::Restarted { node, of, how } => FleetEvent::RestartAnswered {
+                node: id(node),
+                worker: self.pick(of),
+                outcome: match how {
+                    0 => Err("busy: later".into()),
+                    1 => Ok(Box::new(RestartOutput {
+                        restarts: 1,
+                        output: SpawnOutput::Exited { exit: code(1) },
+                    })),
+                    how => Ok(Box::new(RestartOutput {
+                        restarts: u32::from(how) - 1,
+                        output: SpawnOutput::Started {
+                            pid: Some(7),
+                            started_at: None,
+                        },
+                    })),
+                },
+            },
+            Act::Restart { of } => FleetEvent::RestartAsked(Box::new(RestartAsk {
+                waiter: self.waiter(),
+                worker: self.pick(of),
+                grace: None,
+                by: "ada".into(),
+                reason: None,
+            })),
             Act::Release { of, force } => FleetEvent::ReleaseAsked {
                 waiter: self.waiter(),
                 worker: self.pick(of),

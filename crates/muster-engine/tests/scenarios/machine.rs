@@ -26,6 +26,8 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) kind: NodeKind,
     pub(crate) labels: Vec<Arc<str>>,
+    /// What it says that it can do.
+    pub(crate) offers: Vec<Arc<str>>,
     pub(crate) max_workers: u32,
     pub(crate) epoch: Option<Arc<str>>,
     pub(crate) proves: bool,
@@ -58,6 +60,10 @@ impl Machine {
             name: name.into(),
             kind,
             labels: Vec::new(),
+            offers: match kind {
+                NodeKind::Daemon => vec!["spawn".into(), "release".into(), "restart".into()],
+                NodeKind::Relay => Vec::new(),
+            },
             max_workers: 0,
             epoch: (kind == NodeKind::Daemon).then(|| "e1".into()),
             proves: true,
@@ -142,7 +148,7 @@ impl Machine {
             kind: self.kind,
             labels: self.labels.clone(),
             max_workers: self.max_workers,
-            capabilities: Vec::new(),
+            capabilities: self.offers.clone(),
             version: "1".into(),
             host: None,
             epoch: self.epoch.clone(),

@@ -12,6 +12,7 @@ mod fleet_doubt;
 mod fleet_liveness;
 mod fleet_placement;
 mod fleet_properties;
+mod fleet_restarts;
 mod fleet_sim;
 mod fleet_truth;
 mod fleet_wishes;

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::boot::Boot;
 use super::terminal::End;
-use crate::record::{ExitRecord, StateRecord, UNTOLD_MAX, WorkerDir};
+use crate::record::{ExitRecord, Phase, StateRecord, UNTOLD_MAX, WorkerDir};
 use crate::ring::{RING_BYTES, Ring};
 use crate::screen::{Screen, Size};
 
@@ -23,6 +23,17 @@ pub(crate) struct Wish {
     /// Why, where it was not a release.
     pub(crate) reason: Option<String>,
 }
+
+/// Somebody wants the worker's process ended, and the worker started again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Again {
+    pub(crate) grace: Duration,
+    /// Who wants it and why.
+    pub(crate) reason: String,
+}
+
+/// What became of a restart, or why there was none.
+pub(crate) type Restarted = Result<SpawnOutput, String>;
 
 /// The worker is gone for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +77,11 @@ pub(crate) struct Held {
     skipped: Cell<u64>,
     last_written: Cell<Timestamp>,
     pub(crate) wish: watch::Sender<Option<Wish>>,
+    /// A restart whose old process has not ended.
+    pub(crate) again: watch::Sender<Option<Again>>,
+    /// Who waits for the restart that is under way, until its new process has lived through its
+    /// start window.
+    restarters: RefCell<Vec<oneshot::Sender<Restarted>>>,
     /// The present terminal.
     pub(crate) end: RefCell<Option<End>>,
     pub(crate) typed: mpsc::Sender<Typed>,
@@ -101,6 +117,8 @@ impl Held {
             skipped: Cell::new(0),
             last_written: Cell::new(Timestamp::ZERO),
             wish: watch::Sender::new(None),
+            again: watch::Sender::new(None),
+            restarters: RefCell::new(Vec::new()),
             end: RefCell::new(None),
             typed,
             over: watch::Sender::new(None),
@@ -162,6 +180,30 @@ impl Held {
             }
             is_new
         });
+    }
+
+    /// Somebody wants the worker started again. Whoever asks while that is under way gets the
+    /// same answer: it is started again once.
+    pub(crate) fn ask_again(&self, again: Again) -> oneshot::Receiver<Restarted> {
+        let (answer, heard) = oneshot::channel();
+        let is_first = self.restarters.borrow().is_empty();
+        self.restarters.borrow_mut().push(answer);
+        if self.state.borrow().answer.is_none() {
+            self.answer_restart(&Err("it is still being started".to_owned()));
+        } else if self.state.borrow().phase == Phase::Ended || self.wish.borrow().is_some() {
+            self.answer_restart(&Err("it ends, or has ended, for good".to_owned()));
+        } else if is_first {
+            self.again.send_replace(Some(again));
+        }
+        heard
+    }
+
+    /// Answers whoever waits for a restart.
+    pub(crate) fn answer_restart(&self, with: &Restarted) {
+        for answer in self.restarters.take() {
+            // A daemon that is gone hears of the worker when it is back.
+            let _ = answer.send(with.clone());
+        }
     }
 
     /// Changes the state and writes it. A disk that is full does not stop a worker: the next

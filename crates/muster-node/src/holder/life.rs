@@ -14,7 +14,7 @@ use muster_wire::fleet::{ExitReport, WorkerIo};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::held::{Held, Over, Wish};
+use super::held::{Again, Held, Over, Wish};
 use super::launch;
 use super::reaper::{Ended, Reaper};
 use super::stop::{end_tree, is_gone};
@@ -40,6 +40,16 @@ const LAUNCH_FAILURE: &str = "launch-failure";
 struct Run {
     started: Instant,
     reader: JoinHandle<()>,
+}
+
+/// How a wait for the next start was over.
+enum Waited {
+    /// It is time.
+    Out,
+    /// Somebody wants it started now.
+    Again,
+    /// Somebody wants it ended.
+    Wish(Wish),
 }
 
 /// Runs the worker until it has ended for good, and everything of it is gone.
@@ -79,22 +89,42 @@ impl Life {
                 return self.finish(exit, wish).await;
             }
             let boot = &self.held.boot;
-            let Some(wait) = row.next(boot.restart, boot.waits, ran, dice()) else {
+            let again = self.held.again.send_replace(None);
+            self.held.stuck.send_replace(Vec::new());
+            let wait = match &again {
+                // Whatever the policy says; and the policy counts from here anew.
+                Some(_) => {
+                    row = Row::default();
+                    Some(Duration::ZERO)
+                }
+                None => {
+                    // Of one that was to be started again by hand: it was, and did not live.
+                    let exit = exit.clone();
+                    self.held.answer_restart(&Ok(SpawnOutput::Exited { exit }));
+                    row.next(boot.restart, boot.waits, ran, dice())
+                }
+            };
+            let Some(wait) = wait else {
                 let wish = Wish {
                     grace: boot.stop_grace,
                     reason: None,
                 };
                 return self.finish(exit, wish).await;
             };
-            let next = Instant::now() + wait;
             self.record_restart(&exit, wait);
-            if let Some(wish) = self.wait_for_restart(next, answer_by).await {
-                let exit = ExitReport {
-                    at: Some(Timestamp::wall_clock()),
-                    reason: Some("it was released while it waited for its next start".into()),
-                    ..exit
-                };
-                return self.finish(exit, wish).await;
+            let grace = again.map_or(boot.stop_grace, |again| again.grace);
+            match self.wait_for_restart(wait, grace, answer_by).await {
+                Waited::Out => {}
+                // Somebody has less patience than its policy.
+                Waited::Again => row = Row::default(),
+                Waited::Wish(wish) => {
+                    let exit = ExitReport {
+                        at: Some(Timestamp::wall_clock()),
+                        reason: Some("it was released while it waited for its next start".into()),
+                        ..exit
+                    };
+                    return self.finish(exit, wish).await;
+                }
             }
             self.held.change(|state| {
                 state.phase = Phase::Starting;
@@ -165,11 +195,13 @@ impl Life {
             tokio::select! {
                 biased;
                 ended = self.reaper.ended() => return ended,
-                wish = self.wished() => return self.end(wish).await,
+                wish = self.wished() => return self.end(wish.grace).await,
+                again = self.wanted_again() => return self.end(again.grace).await,
                 () = sleep_until(window), if !is_running => {
                     is_running = true;
                     self.held.change(|state| state.phase = Phase::Running);
                     self.answer_started();
+                    self.held.answer_restart(&Ok(self.started()));
                 }
                 () = sleep_until(answer_by), if self.is_unanswered() => self.answer_started(),
             }
@@ -178,15 +210,15 @@ impl Life {
 
     /// Ends the process, with the tree. One that not even SIGKILL ends is told of, and waited
     /// for.
-    async fn end(&self, mut wish: Wish) -> Ended {
+    async fn end(&self, mut grace: Duration) -> Ended {
         let stopping = async {
             loop {
                 tokio::select! {
-                    stuck = end_tree(&self.reaper, wish.grace) => {
+                    stuck = end_tree(&self.reaper, grace) => {
                         self.held.stuck.send_replace(stuck);
                         return std::future::pending::<()>().await;
                     }
-                    shorter = self.wished_shorter(wish.grace) => wish.grace = shorter,
+                    shorter = self.wished_shorter(grace) => grace = shorter,
                 }
             }
         };
@@ -206,7 +238,10 @@ impl Life {
     }
 
     fn exit_report(&self, ended: Ended) -> ExitReport {
-        let wished = || self.wish().and_then(|wish| wish.reason);
+        let wished = || match self.wish() {
+            Some(wish) => wish.reason,
+            None => self.held.again.borrow().clone().map(|again| again.reason),
+        };
         ExitReport {
             code: ended.code,
             signal: ended.signal,
@@ -262,18 +297,29 @@ impl Life {
         }
     }
 
-    /// Ends what the process left behind and waits; a wish when somebody had one meanwhile.
-    async fn wait_for_restart(&self, next: Instant, answer_by: Instant) -> Option<Wish> {
+    /// Ends what the process left behind and waits, unless somebody has a wish meanwhile.
+    async fn wait_for_restart(
+        &self,
+        wait: Duration,
+        grace: Duration,
+        answer_by: Instant,
+    ) -> Waited {
+        let next = Instant::now() + wait;
         if !is_gone(&self.reaper) {
             tokio::select! {
-                _ = end_tree(&self.reaper, self.held.boot.stop_grace) => {}
-                wish = self.wished() => return Some(wish),
+                _ = end_tree(&self.reaper, grace) => {}
+                wish = self.wished() => return Waited::Wish(wish),
             }
         }
         loop {
             tokio::select! {
-                () = sleep_until(next) => return None,
-                wish = self.wished() => return Some(wish),
+                biased;
+                wish = self.wished() => return Waited::Wish(wish),
+                _ = self.wanted_again() => {
+                    self.held.again.send_replace(None);
+                    return Waited::Again;
+                }
+                () = sleep_until(next) => return Waited::Out,
                 () = sleep_until(answer_by), if self.is_unanswered() => self.answer_started(),
             }
         }
@@ -281,6 +327,8 @@ impl Life {
 
     /// The last exit: first it is recorded, then what is left of the worker is ended.
     async fn finish(&self, exit: ExitReport, wish: Wish) -> Over {
+        let over = Err("it was released before it was started again".to_owned());
+        self.held.answer_restart(&over);
         self.held.record(exit.clone(), None);
         self.held.answer(SpawnOutput::Exited { exit: exit.clone() });
         self.held.change(|state| {
@@ -312,15 +360,19 @@ impl Life {
     }
 
     fn answer_started(&self) {
+        self.held.answer(self.started());
+    }
+
+    fn started(&self) -> SpawnOutput {
         let (process, started_at) = {
             let state = self.held.state.borrow();
             (state.process, state.started_at)
         };
         // A worker that keeps dying and coming back has no process at this moment, perhaps.
-        self.held.answer(SpawnOutput::Started {
+        SpawnOutput::Started {
             pid: process.map(|process| process.pid),
             started_at: process.and(started_at),
-        });
+        }
     }
 
     fn wish(&self) -> Option<Wish> {
@@ -332,6 +384,15 @@ impl Life {
         let seen = wish.wait_for(Option::is_some).await;
         match seen.ok().and_then(|seen| seen.clone()) {
             Some(wish) => wish,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn wanted_again(&self) -> Again {
+        let mut again = self.held.again.subscribe();
+        let seen = again.wait_for(Option::is_some).await;
+        match seen.ok().and_then(|seen| seen.clone()) {
+            Some(again) => again,
             None => std::future::pending().await,
         }
     }

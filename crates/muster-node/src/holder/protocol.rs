@@ -9,13 +9,16 @@
 use std::io;
 
 use muster_wire::fleet::ExitReport;
+use muster_wire::fleet::frame::SpawnOutput;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::record::{ExitRecord, StateRecord};
 
 /// The version of this build.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
+/// From this version on a holder knows [`Ask::Restart`].
+pub(crate) const RESTARTS_FROM: u32 = 2;
 /// The longest frame that is read. The longest that is written has the last output in it.
 pub(crate) const FRAME_MAX: usize = 1024 * 1024;
 /// The most output in one frame.
@@ -51,6 +54,12 @@ pub(crate) enum Ask {
     },
     /// End the worker for good.
     Release { id: u64, grace_ms: Option<u64> },
+    /// End the worker's process and start it again.
+    Restart {
+        id: u64,
+        grace_ms: Option<u64>,
+        reason: Option<String>,
+    },
     /// Send the last output.
     Tail { id: u64 },
     /// Change the size of the terminal.
@@ -79,6 +88,8 @@ pub(crate) enum Tell {
     Exited { record: ExitRecord },
     /// The worker and all its processes are gone.
     Released { id: u64, exit: ExitReport },
+    /// It was started again, and this became of it.
+    Restarted { id: u64, output: SpawnOutput },
     /// So many bytes reached the terminal.
     Typed { id: u64, bytes: u64 },
     /// Done.

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::held::{Held, Over, Wish};
+use super::held::{Again, Held, Over, Restarted, Wish};
 use super::protocol::{Ask, CHUNK_MAX, Frame, FrameReader, Role, Tell, VERSION, write};
 use crate::ring::RING_BYTES;
 use crate::screen::Size;
@@ -136,6 +136,16 @@ async fn hear(
                 });
                 spawn_local(answer_release(held.clone(), id, replies.clone()));
             }
+            Frame::Message(Ask::Restart {
+                id,
+                grace_ms,
+                reason,
+            }) => {
+                let grace = grace_ms.map_or(held.boot.stop_grace, Duration::from_millis);
+                let reason = reason.unwrap_or_else(|| "restarted by hand".to_owned());
+                let answer = held.ask_again(Again { grace, reason });
+                spawn_local(answer_restart(held.clone(), id, answer, replies.clone()));
+            }
             Frame::Message(Ask::Tail { id }) => {
                 let (_, bytes) = held.output.borrow().ring.from(0, RING_BYTES);
                 // Nobody is there any more to read it: the connection ends.
@@ -183,6 +193,27 @@ async fn answer_release(held: Rc<Held>, id: u64, replies: mpsc::Sender<Frame<Tel
         None => refused(id, &held.stuck.borrow()),
     };
     // A daemon that is gone asks again.
+    let _ = replies.send(Frame::Message(reply)).await;
+}
+
+async fn answer_restart(
+    held: Rc<Held>,
+    id: u64,
+    answer: oneshot::Receiver<Restarted>,
+    replies: mpsc::Sender<Frame<Tell>>,
+) {
+    let mut stuck = held.stuck.subscribe();
+    let reply = tokio::select! {
+        biased;
+        answer = answer => match answer {
+            Ok(Ok(output)) => Tell::Restarted { id, output },
+            Ok(Err(message)) => Tell::Refused { id, message },
+            // The holder ends; so does this connection.
+            Err(_) => return,
+        },
+        _ = stuck.wait_for(|stuck| !stuck.is_empty()) => refused(id, &held.stuck.borrow()),
+    };
+    // A daemon that is gone hears of the worker when it is back.
     let _ = replies.send(Frame::Message(reply)).await;
 }
 

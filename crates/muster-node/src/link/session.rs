@@ -188,6 +188,8 @@ impl Session<'_> {
                     return Err(ended.unwrap_or_else(|error| End::Broken(error.to_string())));
                 }
                 Some(frame) = feeds.results.recv(), if registered && self.out.capacity() > ROOM => {
+                    // An exit that led to the result is told before it.
+                    self.send_exits()?;
                     self.send(&frame)?;
                 }
                 Some(news) = feeds.news.recv(), if registered => self.tell(news)?,
@@ -287,6 +289,7 @@ impl Session<'_> {
                     },
                     action("spawn"),
                     action("release"),
+                    action("restart"),
                 ],
                 max_agents: settings.supervision.workers_max,
                 tags: settings.labels.clone(),

@@ -25,6 +25,8 @@ pub(crate) struct Worker {
     pub(crate) last: Option<ExitRecord>,
     pub(crate) answer: watch::Sender<Option<SpawnOutput>>,
     pub(crate) requests: watch::Sender<Requests>,
+    /// The version that its holder speaks; 0 before it was met.
+    pub(crate) speaks: u32,
     /// Its end.
     pub(crate) over: watch::Sender<Option<Over>>,
 }
@@ -48,6 +50,7 @@ impl Worker {
             last,
             answer: watch::Sender::new(answer),
             requests: watch::Sender::new(None),
+            speaks: 0,
             over: watch::Sender::new(exit.map(Over::cleanly)),
         }
     }
@@ -188,6 +191,13 @@ impl Core {
     /// The holder is reached, or no longer.
     pub(crate) fn connected(&self, worker: &str, requests: Requests) {
         self.look(worker, |worker| worker.requests.send_replace(requests));
+    }
+
+    /// The holder was met, and speaks this version.
+    pub(crate) fn met(&self, worker: &str, version: u32) {
+        if let Some(worker) = self.books().workers.get_mut(worker) {
+            worker.speaks = version;
+        }
     }
 
     /// The holder tells how its worker is.

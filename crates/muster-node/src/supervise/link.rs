@@ -52,6 +52,8 @@ impl Request {
 pub(crate) struct Connection {
     pub(crate) from: FrameReader<OwnedReadHalf>,
     pub(crate) to: OwnedWriteHalf,
+    /// What the holder speaks.
+    version: u32,
 }
 
 /// Connects to the holder of a directory.
@@ -68,7 +70,7 @@ pub(crate) async fn connect(dir: &WorkerDir, role: Role) -> io::Result<Connectio
         match from.next::<Tell>().await? {
             Some(Frame::Message(Tell::Hello { version, build })) => {
                 tracing::debug!(version, build, "connected to a holder");
-                Ok(Connection { from, to })
+                Ok(Connection { from, to, version })
             }
             _ => Err(io::Error::new(io::ErrorKind::InvalidData, "no hello")),
         }
@@ -123,7 +125,12 @@ async fn is_gone(dir: &WorkerDir) -> bool {
 
 /// Speaks with a holder until its worker is over. An error is a holder that went away before.
 async fn talk(core: &Core, worker: &str, connection: Connection) -> io::Result<()> {
-    let Connection { mut from, mut to } = connection;
+    let Connection {
+        mut from,
+        mut to,
+        version,
+    } = connection;
+    core.met(worker, version);
     let (requests, mut asked) = mpsc::channel::<Request>(REQUESTS_MAX);
     let mut waiting = HashMap::new();
     let mut next_id = 0_u64;
@@ -164,6 +171,7 @@ async fn talk(core: &Core, worker: &str, connection: Connection) -> io::Result<(
                     }
                     Frame::Message(
                         Tell::Released { id, .. }
+                        | Tell::Restarted { id, .. }
                         | Tell::Refused { id, .. }
                         | Tell::Typed { id, .. }
                         | Tell::Done { id },

@@ -7,6 +7,7 @@ mod core;
 mod link;
 mod plan;
 mod recover;
+mod restart;
 mod stop;
 mod watching;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_wire::WorkerId;
-use muster_wire::fleet::frame::{NodeFrame, SpawnInput, SpawnOutput, WorkerReport};
+use muster_wire::fleet::frame::{NodeFrame, RestartOutput, SpawnInput, SpawnOutput, WorkerReport};
 use muster_wire::fleet::{ExitReport, WorkerIo};
 use tokio::sync::{mpsc, watch};
 
@@ -50,6 +51,26 @@ pub enum ReleaseError {
     /// Some of its processes are still there after SIGKILL.
     #[error("{0}")]
     Stuck(String),
+}
+
+/// Why a worker was not started again, or why nobody knows whether it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RestartError {
+    /// This node never had it, or has forgotten it.
+    #[error("this node has no worker of that id")]
+    UnknownWorker,
+    /// Its holder was started by a build that could not do that.
+    #[error(
+        "unsupported: this worker's holder is of an older build, which knows no restart; release \
+         it and start it anew"
+    )]
+    OldHolder,
+    /// Its holder does not do it now.
+    #[error("{0}")]
+    Refused(String),
+    /// Its holder did not answer.
+    #[error("its holder did not answer: what became of it is told as it happens")]
+    Unanswered,
 }
 
 /// The supervisor of this machine's workers. Cheap to clone. When the last one is dropped the
@@ -156,6 +177,30 @@ impl Supervisor {
         match stopping.await {
             Ok(stopped) => stopped,
             Err(error) => Err(ReleaseError::Stuck(format!("the release failed: {error}"))),
+        }
+    }
+
+    /// Ends a worker's process like a release, and starts it again under the same id, with the
+    /// same variables and terminal, whatever its policy. Answered when the new process has lived
+    /// through its start window, or has ended. Asked twice while it is under way, it is done once.
+    ///
+    /// # Errors
+    /// When it is not known, has ended or ends, or its holder cannot or does not do it.
+    pub async fn restart(
+        &self,
+        worker: &WorkerId,
+        grace: Option<Duration>,
+        reason: Option<String>,
+    ) -> Result<RestartOutput, RestartError> {
+        // In a task of its own: a caller that goes away changes nothing.
+        let (core, worker) = (self.inner.core.clone(), worker.as_str().to_owned());
+        let restarting =
+            tokio::spawn(async move { restart::restart(&core, &worker, grace, reason).await });
+        match restarting.await {
+            Ok(restarted) => restarted,
+            Err(error) => Err(RestartError::Refused(format!(
+                "the restart failed: {error}"
+            ))),
         }
     }
 

@@ -16,6 +16,7 @@ tests!(
     an_exit_that_was_not_acknowledged_is_told_again,
     a_worker_that_the_plane_does_not_want_is_released,
     a_release_is_answered_with_the_exit,
+    a_restart_tells_the_exit_first_and_then_what_became_of_it,
     what_it_cannot_do_is_said,
     a_stop_with_its_workers_tells_their_exits_first,
     a_beat_counts_and_digests_what_the_inventory_names,
@@ -237,6 +238,30 @@ async fn a_release_is_answered_with_the_exit() {
             .contains("no worker"),
         "{result}"
     );
+}
+
+/// Like a restart by its policy: the exit with the next start, then the new process; the answer
+/// after the exit.
+async fn a_restart_tells_the_exit_first_and_then_what_became_of_it() {
+    let plane = Plane::new().await;
+    let _daemon = Daemon::start(&plane);
+    let mut served = plane.ready().await;
+    served.invoke("inv_1", "spawn", shell("wrk_1", "exec sleep 600"));
+    let first = served.result("inv_1").await["output"]["pid"].clone();
+    let input = json!({"worker_id": "wrk_1", "grace_ms": 500, "reason": "restarted by ada"});
+    served.invoke("inv_2", "restart", input);
+    let exited = served.frame("muster.exited").await;
+    assert_eq!(exited["exit"]["signal"], 15);
+    assert_eq!(exited["exit"]["reason"], "restarted by ada");
+    assert!(exited["next_start_at"].is_i64(), "{exited}");
+    let result = served.result("inv_2").await;
+    assert_eq!(result["output"]["outcome"], "started");
+    assert_eq!(result["output"]["restarts"], 1);
+    assert!(result["output"]["pid"].is_u64() && result["output"]["pid"] != first);
+    served.invoke("inv_3", "restart", json!({"worker_id": "wrk_none"}));
+    let result = served.result("inv_3").await;
+    let error = result["error"].as_str().expect("a sentence");
+    assert!(error.contains("no worker"), "{result}");
 }
 
 async fn what_it_cannot_do_is_said() {

@@ -7,6 +7,7 @@
     reason = "a harness and a daemon of its tests speak there"
 )]
 
+mod again;
 mod ends;
 mod floods;
 mod harness;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Some("daemon") => support::daemon::main(words.collect()),
         _ => {
             let tests = [
+                again::TESTS,
                 ends::TESTS,
                 floods::TESTS,
                 lives::TESTS,

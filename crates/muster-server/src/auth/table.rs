@@ -126,6 +126,7 @@ pub const RULES: &[Rule] = &[
     rule("GET", "/api/v1/fleet/workers/{worker}", Read),
     rule("GET", "/api/v1/fleet/workers/{worker}/history", Read),
     rule("POST", "/api/v1/fleet/workers/{worker}/release", Operate),
+    rule("POST", "/api/v1/fleet/workers/{worker}/restart", Operate),
     rule("GET", "/api/v1/fleet/workers/{worker}/output", Operate),
     asking(
         "GET",

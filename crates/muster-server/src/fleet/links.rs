@@ -34,6 +34,15 @@ pub(crate) enum Command {
         /// How long between SIGTERM and SIGKILL.
         grace: Option<Duration>,
     },
+    /// End a worker's process and start it again. Only our daemon knows how.
+    Restart {
+        /// Which.
+        worker: WorkerId,
+        /// How long between SIGTERM and SIGKILL.
+        grace: Option<Duration>,
+        /// Who wants it and why.
+        reason: Arc<str>,
+    },
     /// Are you there?
     Ask,
 }
@@ -172,6 +181,20 @@ impl Links {
                     worker,
                     name,
                     grace,
+                },
+            ),
+            FleetSend::Restart {
+                link,
+                worker,
+                grace,
+                reason,
+                ..
+            } => (
+                link,
+                Command::Restart {
+                    worker,
+                    grace,
+                    reason,
                 },
             ),
             FleetSend::Ask { link, .. } => (link, Command::Ask),

@@ -297,7 +297,7 @@ pub enum PlaneFrame {
         /// A sentence.
         message: String,
     },
-    /// Do something: `spawn` or `release`.
+    /// Do something: `spawn`, `release` or `restart`.
     #[serde(rename = "action.invoke")]
     ActionInvoke {
         /// Named in the result.
@@ -383,6 +383,30 @@ pub struct ReleaseInput {
     /// How long it has between SIGTERM and SIGKILL, in milliseconds; its own grace without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
+}
+
+/// Input of `restart` for our daemon: its process is ended like by a release, and started again
+/// whatever its policy, with the same variables and terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartInput {
+    /// The worker.
+    pub worker_id: String,
+    /// How long it has between SIGTERM and SIGKILL, in milliseconds; its own grace without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+    /// Who wants it and why, in a sentence: the exit is told with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Output of `restart` from our daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartOutput {
+    /// How often it was started again by now: which of its processes `output` is about.
+    pub restarts: u32,
+    /// What became of its new process, as of a start.
+    #[serde(flatten)]
+    pub output: SpawnOutput,
 }
 
 /// What the plane thinks of one worker of an inventory.

@@ -34,6 +34,27 @@ pub(crate) enum WorkersShow {
         /// Its name, or its id: whole, a prefix, or the short form.
         id: String,
     },
+    /// Ends its process and starts it again, whatever its policy: the same worker, with the same
+    /// variables and terminal; says what it comes to and asks first.
+    #[command(
+        after_help = "Examples:\n  muster workers restart coder-1\n  muster workers restart wrk_…3QH8ZT --grace 30s --reason \"new model\" --yes"
+    )]
+    Restart(WorkersRestart),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkersRestart {
+    /// Its name, or its id: whole, or at least six characters of it.
+    pub(crate) worker: String,
+    /// How long it has between SIGTERM and SIGKILL; its own grace without it.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) grace: Option<String>,
+    /// Why; told with the exit.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// Does not ask.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

@@ -49,6 +49,7 @@ mod usage;
 mod waits;
 mod webhooks;
 mod why;
+mod worker_restart;
 mod workers;
 
 use std::future::Future;
@@ -175,7 +176,7 @@ pub(crate) mod drawn {
         doctor as doctor_command, drift, executions, fleet, hold, keys, logs as logs_command,
         node as node_command, node_wishes, nodes, overview, pauses, progress, quarantine, queues,
         release, restart, runs, search, tags, tail as tail_command, usage, webhooks,
-        why as why_command, workers,
+        why as why_command, worker_restart, workers,
     };
     use crate::out::{Style, id, tree as trees};
 
@@ -208,6 +209,7 @@ pub(crate) mod drawn {
             "last_used_at": "2026-11-29T17:57:00.000Z", "last_used_by": "10.0.0.7",
         });
         let worker = json!({"name": "coder-1", "state": "exited", "exit": {"code": 0}});
+        let again = json!({"started": true, "worker": {"name": "coder-1", "pid": 4343}});
         let tagged = json!({"agent": "billing", "pending": ["finance"], "callable": false});
         let enrolled = json!({"token": "enr_x"});
         let mut all = vec![
@@ -219,6 +221,7 @@ pub(crate) mod drawn {
             approvals::sentence(&decided, "approved", ID),
             restart::sentence(&restarted),
             release::said(&worker),
+            worker_restart::said(&again).0,
             tags::sentence(&tagged),
             queues::cap_sentence(&cap),
             format!("back: {}", queues::undo(&cap)),

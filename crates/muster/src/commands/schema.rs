@@ -60,6 +60,7 @@ const ONES: &[(&str, &str)] = &[
     ("pause_receipt", "Moved"),
     ("decision", "Decided"),
     ("release", "ReleaseMade"),
+    ("worker_restart", "RestartMade"),
     ("redriven", "Redriven"),
     ("enrolment", "EnrolmentMade"),
     ("doubt", "DoubtEnded"),

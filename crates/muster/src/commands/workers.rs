@@ -8,7 +8,7 @@ use super::known::text_or_reason;
 use super::list::{Join, List, Listed};
 use super::nodes::{NODES, texts};
 use super::resolve::{self, Noun};
-use super::{Asking, envelope, fleet_history, item, list};
+use super::{Asking, envelope, fleet_history, item, list, worker_restart};
 use crate::cli::{Workers, WorkersShow};
 use crate::failure::Outcome;
 use crate::out::table::{Cell, Column, Give, draw as draw_table};
@@ -54,8 +54,10 @@ pub(super) const WORKERS: &str = "/api/v1/fleet/workers";
 
 /// Lists, or shows one.
 pub(super) async fn run(asking: &Asking<'_>, args: &Workers) -> Outcome<u8> {
-    if let Some(WorkersShow::Show { id }) = &args.show {
-        return show(asking, id).await;
+    match &args.show {
+        Some(WorkersShow::Show { id }) => return show(asking, id).await,
+        Some(WorkersShow::Restart(args)) => return worker_restart::run(asking, args).await,
+        None => {}
     }
     let list = List {
         kind: "workers",

@@ -59,6 +59,14 @@ pub(super) enum Act {
         of: u8,
         ok: bool,
     },
+    Restarted {
+        node: u8,
+        of: u8,
+        how: u8,
+    },
+    Restart {
+        of: u8,
+    },
     Spawn {
         target: u8,
         key: Option<u8>,
@@ -118,6 +126,9 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         8 => (node(), any::<u8>(), 0..5u8).prop_map(|(node, of, how)| Act::Started { node, of, how }),
         3 => (node(), any::<u8>(), any::<bool>())
             .prop_map(|(node, of, ok)| Act::Released { node, of, ok }),
+        2 => (node(), any::<u8>(), 0..4u8)
+            .prop_map(|(node, of, how)| Act::Restarted { node, of, how }),
+        3 => any::<u8>().prop_map(|of| Act::Restart { of }),
         10 => (0..5u8, proptest::option::of(0..3u8), any::<bool>(), any::<bool>())
             .prop_map(|(target, key, queue, restarts)| Act::Spawn { target, key, queue, restarts }),
         4 => (any::<u8>(), any::<bool>()).prop_map(|(of, force)| Act::Release { of, force }),

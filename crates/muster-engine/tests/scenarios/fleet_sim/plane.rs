@@ -117,7 +117,8 @@ impl Sim {
                 FleetSend::Release { link, worker, .. } => self.tell(link, Down::Release(worker)),
                 FleetSend::Ask { link, .. } => self.tell(link, Down::Ask),
                 FleetSend::Close { link, .. } => self.plane_hangs_up(link),
-                FleetSend::RevokeKey { .. } => {}
+                // Nobody asks for one here.
+                FleetSend::Restart { .. } | FleetSend::RevokeKey { .. } => {}
             }
         }
     }

@@ -2,7 +2,7 @@
 //! Changes nothing. Whether the act is allowed when it comes is the engine's to say then.
 
 use muster_engine::fleet::effect::{NodeView, WorkerView};
-use muster_engine::fleet::{FleetQuestion, FleetReply};
+use muster_engine::fleet::{FleetQuestion, FleetReply, WorkerRow};
 use muster_wire::api::At;
 use muster_wire::api::fleet::{NodeConsequence, ReleaseConsequence, TouchedWorker};
 use muster_wire::fleet::{NodeState, NodeWish, WorkerState};
@@ -179,10 +179,7 @@ pub(super) fn of_release(
         Found::Held(view) => view.state,
         Found::Past(row) => row.state,
     };
-    let kill = match grace {
-        Some(grace) => format!("SIGKILL after {} s", grace.as_secs_f64()),
-        None => "SIGKILL after its own grace".to_owned(),
-    };
+    let kill = kill_after(grace);
     let (allowed, text) = match state {
         _ if row.ended.is_some() => (true, format!("{name} has ended already; nothing happens")),
         WorkerState::Queued => (true, format!("{name} waits for a place and is cancelled")),
@@ -200,6 +197,49 @@ pub(super) fn of_release(
         ),
         _ => (true, format!("{name} gets SIGTERM now, and {kill}")),
     };
+    let heard_at = match state {
+        WorkerState::Unknown => row.confirmed_at.map(At),
+        _ => None,
+    };
+    consequence(app, row, allowed, text, heard_at)
+}
+
+/// What a restart would come to, or why there is none.
+pub(super) fn of_restart(
+    app: &App,
+    row: &WorkerRow,
+    grace: Option<std::time::Duration>,
+    refused: Option<String>,
+) -> ReleaseConsequence {
+    let (allowed, text) = match refused {
+        Some(why) => (false, why),
+        None => (
+            true,
+            format!(
+                "{} gets SIGTERM now, and {}; then it is started again under the same id, with the same variables, and whoever watches its terminal stays",
+                row.name,
+                kill_after(grace)
+            ),
+        ),
+    };
+    consequence(app, row, allowed, text, None)
+}
+
+fn kill_after(grace: Option<std::time::Duration>) -> String {
+    match grace {
+        Some(grace) => format!("SIGKILL after {} s", grace.as_secs_f64()),
+        None => "SIGKILL after its own grace".to_owned(),
+    }
+}
+
+/// With the agent that it is, and how much that has in flight.
+fn consequence(
+    app: &App,
+    row: &WorkerRow,
+    allowed: bool,
+    text: String,
+    node_heard_at: Option<At>,
+) -> ReleaseConsequence {
     let worker = row.id.as_str();
     let agent = row.agent.as_ref();
     let in_flight = agent
@@ -213,14 +253,11 @@ pub(super) fn of_release(
     ReleaseConsequence {
         dry_run: true,
         worker: row.id.clone(),
-        name: name.to_string(),
+        name: row.name.to_string(),
         allowed,
         text,
         agent: agent.map(ToString::to_string),
         in_flight,
-        node_heard_at: match state {
-            WorkerState::Unknown => row.confirmed_at.map(At),
-            _ => None,
-        },
+        node_heard_at,
     }
 }

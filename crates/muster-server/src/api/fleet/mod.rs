@@ -7,6 +7,7 @@ pub(crate) mod nodes;
 pub(crate) mod placement;
 mod placements;
 pub(crate) mod release;
+mod restart;
 mod show;
 mod sockets;
 mod summary;
@@ -42,6 +43,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(history::routes())
         .merge(workers::routes())
         .merge(release::routes())
+        .merge(restart::routes())
         .merge(terminal::routes())
 }
 

@@ -441,7 +441,7 @@ fn unconfirmed(view: &WorkerView) -> Problem {
     .details(json!({"worker": show::worker(view)}))
 }
 
-fn refused(refusal: FleetRefusal) -> Problem {
+pub(super) fn refused(refusal: FleetRefusal) -> Problem {
     let over: Vec<PassedOver> = refusal.passed_over.iter().map(show::passed_over).collect();
     let mut details = serde_json::Map::new();
     if !over.is_empty() {

@@ -1,5 +1,7 @@
 //! The end of a worker by somebody's wish, and of a placement that waits.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -23,7 +25,7 @@ use crate::app::App;
 use crate::config::Span;
 
 /// The longest time between SIGTERM and SIGKILL.
-const GRACE_MAX: std::time::Duration = std::time::Duration::from_secs(3600);
+const GRACE_MAX: Duration = Duration::from_secs(3600);
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(release))
@@ -42,6 +44,16 @@ struct Release {
     /// Why; kept with the worker.
     #[serde(default)]
     reason: Option<String>,
+}
+
+/// The time between SIGTERM and SIGKILL as somebody gave it, checked.
+pub(super) fn grace(text: Option<&str>) -> Result<Option<Duration>, Problem> {
+    let grace = text.map(Span::parse).transpose();
+    let grace = grace.map_err(|error| Problem::validation(format!("grace: {error}")))?;
+    if grace.is_some_and(|grace| grace.0 > GRACE_MAX) {
+        return Err(Problem::validation("grace: at most 1h"));
+    }
+    Ok(grace.map(|grace| grace.0))
 }
 
 /// End a worker
@@ -63,15 +75,10 @@ pub(crate) async fn release(
     RawBody(bytes): RawBody,
 ) -> Result<Response, Problem> {
     let asked: Release = optional(&bytes, "{grace?, force?, reason?}")?;
-    let grace = asked.grace.as_deref().map(Span::parse).transpose();
-    let grace = grace.map_err(|error| Problem::validation(format!("grace: {error}")))?;
-    if grace.is_some_and(|grace| grace.0 > GRACE_MAX) {
-        return Err(Problem::validation("grace: at most 1h"));
-    }
+    let grace = grace(asked.grace.as_deref())?;
     let reason = reason(asked.reason)?;
     if dry.dry_run {
         let found = find(&app, &worker).await?;
-        let grace = grace.map(|grace| grace.0);
         let would = consequence::of_release(&app, &found, grace, asked.force);
         return Ok(Json(WorkerReleased::Would(would)).into_response());
     }
@@ -92,7 +99,7 @@ pub(crate) async fn release(
     let make = |waiter| FleetEvent::ReleaseAsked {
         waiter,
         worker: id,
-        grace: grace.map(|grace| grace.0),
+        grace,
         force: asked.force,
         by,
         reason,

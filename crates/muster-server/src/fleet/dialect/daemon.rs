@@ -9,8 +9,8 @@ use muster_engine::fleet::{FleetEvent, FleetReply, WorkerRow};
 use muster_wire::WorkerId;
 use muster_wire::fleet::ExitReport;
 use muster_wire::fleet::frame::{
-    Capability, ItemVerdict, LinkOffer, NodeFrame, PlaneFrame, ReleaseInput, SpawnInput,
-    SpawnOutput,
+    Capability, ItemVerdict, LinkOffer, NodeFrame, PlaneFrame, ReleaseInput, RestartInput,
+    RestartOutput, SpawnInput, SpawnOutput,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ const ID_SHOWN: usize = 256;
 /// Prefixes of invocation ids.
 const START: &str = "start:";
 const RELEASE: &str = "release:";
+const RESTART: &str = "restart:";
 
 /// What the other end said of itself.
 pub(crate) struct Daemon {
@@ -210,6 +211,24 @@ impl Daemon {
             Command::Ask => Some(PlaneFrame::Ask {
                 id: muster_wire::mint("ask"),
             }),
+            Command::Restart {
+                worker,
+                grace,
+                reason,
+            } => {
+                let input = RestartInput {
+                    worker_id: worker.to_string(),
+                    grace_ms: grace.map(millis),
+                    reason: Some(reason.to_string()),
+                };
+                Some(PlaneFrame::ActionInvoke {
+                    invocation_id: format!("{RESTART}{worker}"),
+                    action: "restart".into(),
+                    input: serde_json::to_value(input).unwrap_or_default(),
+                    agent_id: Some(worker.to_string()),
+                    agent_name: None,
+                })
+            }
             Command::Release {
                 worker,
                 name,
@@ -217,7 +236,7 @@ impl Daemon {
             } => {
                 let input = ReleaseInput {
                     worker_id: worker.to_string(),
-                    grace_ms: grace.map(|g| u64::try_from(g.as_millis()).unwrap_or(u64::MAX)),
+                    grace_ms: grace.map(millis),
                 };
                 Some(PlaneFrame::ActionInvoke {
                     invocation_id: format!("{RELEASE}{worker}"),
@@ -267,6 +286,10 @@ fn refusals(here: &Here<'_>, refused: Unread) -> Vec<ItemVerdict> {
     .collect()
 }
 
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// How often a daemon beats: as the plane is configured, within what both can keep.
 fn beat_interval(app: &App) -> Duration {
     let beat = app.config.fleet.heartbeat.0;
@@ -302,6 +325,24 @@ fn result(
         });
         let worker = WorkerId::parse(id).ok()?;
         return Some(FleetEvent::StartAnswered {
+            node,
+            worker,
+            outcome,
+        });
+    }
+    if let Some(id) = invocation.strip_prefix(RESTART) {
+        let outcome = said.and_then(|output| {
+            serde_json::from_value(output)
+                .map(|output: RestartOutput| {
+                    Box::new(RestartOutput {
+                        output: bounded_output(output.output),
+                        ..output
+                    })
+                })
+                .map_err(|_| Arc::from("the node's answer to the restart cannot be read"))
+        });
+        let worker = WorkerId::parse(id).ok()?;
+        return Some(FleetEvent::RestartAnswered {
             node,
             worker,
             outcome,

@@ -248,6 +248,8 @@ impl Relay {
     pub(super) async fn put(&self, here: &Here<'_>, command: Command) -> Option<PlaneFrame> {
         match command {
             Command::Frame(frame) => Some(frame),
+            // It knows none, and the engine asks it for none.
+            Command::Restart { .. } => None,
             // It has no request of that kind, and answers one that it does not know.
             Command::Ask => {
                 let invocation = format!("{ASK}{}", mint("ask"));

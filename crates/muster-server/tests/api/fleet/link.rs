@@ -63,7 +63,7 @@ async fn a_registration_is_answered_with_every_capability_and_the_beat() {
         .filter(|c| c["accepted"] == true)
         .map(|c| c["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["muster:link-v1", "spawn", "release"]);
+    assert_eq!(names, ["muster:link-v1", "spawn", "release", "restart"]);
     assert_eq!(reply["data"]["beat_ms"], 200);
     wire.say(&beat(1, 0)).await;
     assert_eq!(wire.hear("reply").await["id"], "b1");

@@ -5,6 +5,7 @@ mod keys;
 mod link;
 mod pages;
 mod placement;
+mod restart;
 mod terminal;
 mod tunnel;
 

@@ -37,6 +37,8 @@ pub(crate) struct Enrolled {
     pub(crate) address: String,
     pub(crate) labels: Vec<String>,
     pub(crate) max: u32,
+    /// The actions that its daemon offers.
+    pub(crate) actions: &'static [&'static str],
 }
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -93,6 +95,7 @@ impl Enrolled {
         Self {
             id,
             name: name.to_owned(),
+            actions: &["spawn", "release", "restart"],
             token: key.expose().to_owned(),
             address: plane.running.address.to_string(),
             labels,
@@ -137,14 +140,17 @@ impl Enrolled {
 
     /// The first frame of our daemon.
     pub(crate) fn register(&self, epoch: &str) -> Value {
+        let mut capabilities = vec![json!({
+            "name": "muster:link-v1", "kind": "capacity",
+            "metadata": {"epoch": epoch, "beat_ms": 5000, "pid": 4711, "host": "box"},
+        })];
+        let action = |name: &&str| json!({"name": name, "kind": "action"});
+        capabilities.extend(self.actions.iter().map(action));
         json!({
             "v": 1, "type": "node.register", "id": muster_wire::mint("reg"),
             "name": self.name, "node_id": self.id,
             "provider": {"name": "muster", "instance_id": muster_wire::mint("link")},
-            "capabilities": [
-                {"name": "muster:link-v1", "kind": "capacity",
-                 "metadata": {"epoch": epoch, "beat_ms": 5000, "pid": 4711, "host": "box"}},
-                {"name": "spawn", "kind": "action"}, {"name": "release", "kind": "action"}],
+            "capabilities": capabilities,
             "max_agents": self.max, "tags": self.labels, "version": "muster/0.1.0",
             "resume_cursor": null,
         })
@@ -225,6 +231,10 @@ pub(crate) struct Script {
     pub(crate) started: Mutex<Vec<Value>>,
     /// Every release as it came.
     pub(crate) released: Mutex<Vec<Value>>,
+    /// Every restart as it came.
+    pub(crate) restarted: Mutex<Vec<Value>>,
+    /// Do not answer restarts.
+    pub(crate) no_restarts: AtomicBool,
     /// Beats sent.
     pub(crate) beats: AtomicU64,
     /// Tunnels that were opened.
@@ -364,6 +374,21 @@ async fn run(
                         json!({"outcome": "started", "pid": 4242,
                                "started_at": Timestamp::wall_clock().0})
                     })
+                } else if frame["action"] == "restart" {
+                    let restarts = script.restarted.lock().len();
+                    script.restarted.lock().push(input.clone());
+                    if script.no_restarts.load(Ordering::Relaxed) {
+                        continue;
+                    }
+                    let now = Timestamp::wall_clock().0;
+                    let exit = json!({"code": null, "signal": 15, "at": now, "output": "bye",
+                                      "reason": input["reason"]});
+                    wire.say(&json!({
+                        "v": 1, "type": "muster.exited", "id": format!("exit:{id}:{restarts}"),
+                        "worker_id": id, "name": "", "restarts": restarts, "exit": exit,
+                        "next_start_at": now,
+                    })).await;
+                    json!({"restarts": restarts + 1, "outcome": "started", "pid": 4343, "started_at": now})
                 } else {
                     script.released.lock().push(input.clone());
                     script.workers.lock().remove(&id);

@@ -90,7 +90,31 @@ pub struct ReleaseMade {
     pub worker: FleetWorker,
 }
 
-/// What a release would come to.
+/// What a restart did, or with `dry_run=true` would do.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum WorkerRestarted {
+    /// The consequence; nothing was changed.
+    Would(ReleaseConsequence),
+    /// What became of it.
+    Did(Box<RestartMade>),
+}
+
+/// A worker was restarted.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct RestartMade {
+    /// Whether its new process lived through its start window.
+    pub started: bool,
+    /// Its node was asked and has not answered: what became of it is told as it happens. When
+    /// neither holds, its new process ended within its start window.
+    pub under_way: bool,
+    /// The worker as it is now: the same one, with another process.
+    pub worker: FleetWorker,
+}
+
+/// What the end of a worker's process would come to, for good or until its next start.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ReleaseConsequence {
