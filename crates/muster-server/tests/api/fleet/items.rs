@@ -151,6 +151,7 @@ async fn broker(plane: &TestPlane, key: &str, name: &str) -> Broker {
         token: answer.json()["data"]["token"].as_str().unwrap().to_owned(),
         address: plane.running.address.to_string(),
         labels: Vec::new(),
+        actions: &[],
         max: 4,
     };
     let mut wire = node.open("/v1/node/ws", &[]).await.unwrap();

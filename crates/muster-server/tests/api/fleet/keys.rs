@@ -136,6 +136,7 @@ async fn a_revoked_workspace_key_ends_the_nodes_that_were_enrolled_with_it() {
             token: answer.json()["data"]["token"].as_str().unwrap().to_owned(),
             address: plane.running.address.to_string(),
             labels: Vec::new(),
+            actions: &[],
             max: 4,
         };
         let mut wire = node.open("/v1/node/ws", &[]).await.unwrap();
