@@ -1,6 +1,8 @@
 //! Restarts by hand: asked of the node once, answered when the new process lives or has ended,
 //! told as somebody's wish and not as a crash; and no goodbye of the agent in between is for good.
 
+use std::time::Duration;
+
 use muster_engine::Limits;
 use muster_engine::event::Waiter;
 use muster_engine::fleet::effect::*;
@@ -93,7 +95,7 @@ fn it_is_asked_once_and_answered_when_the_new_process_lives() {
     assert_eq!(asked(&mut world), ["restarted by ada: a new model"]);
     assert!(!world.is_answered(one));
     assert_eq!(world.worker(&id).state, WorkerState::Running, "on evidence");
-    machine.exits(&mut world, &id, 0, ended_by_hand(), Some(SECOND * 0));
+    machine.exits(&mut world, &id, 0, ended_by_hand(), Some(Duration::ZERO));
     let told = world.told(EventKind::WorkerRestarting);
     assert_eq!(
         told,
@@ -120,7 +122,7 @@ fn a_new_process_that_dies_is_no_success() {
     let mut machine = Machine::with_workers(&mut world, "a", 1);
     let id = machine.runs.first().unwrap().clone();
     let waiter = restart(&mut world, &id);
-    machine.exits(&mut world, &id, 0, ended_by_hand(), Some(SECOND * 0));
+    machine.exits(&mut world, &id, 0, ended_by_hand(), Some(Duration::ZERO));
     assert!(!world.is_answered(waiter));
     machine.exits(&mut world, &id, 1, code(4), None);
     let (worker, came) = came(&world, waiter);
@@ -216,7 +218,13 @@ fn a_node_that_does_not_say_leaves_it_under_way_and_one_that_refuses_says_why() 
     machine.disconnect(&mut world, "reset");
     assert_eq!(came(&world, waiter).1, RestartCame::Unconfirmed);
     machine.connect(&mut world);
-    machine.exits(&mut world, &ids[1], 0, ended_by_hand(), Some(SECOND * 0));
+    machine.exits(
+        &mut world,
+        &ids[1],
+        0,
+        ended_by_hand(),
+        Some(Duration::ZERO),
+    );
     answer(&mut world, &machine, &ids[1], Ok(started()));
     assert_eq!(world.worker(&ids[1]).row.pid, Some(77));
 }
@@ -231,7 +239,7 @@ fn calls_to_an_agent_wait_over_its_restart_by_hand() {
     world.accept(&taken);
     restart(&mut world, &id);
     world.goodbye("a");
-    machine.exits(&mut world, &id, 0, ended_by_hand(), Some(SECOND * 0));
+    machine.exits(&mut world, &id, 0, ended_by_hand(), Some(Duration::ZERO));
     assert_eq!(world.status(&taken), Status::Failed);
     let (_, waits) = world.call(Lane::Async, "a.f");
     let last = world.dispatched.last();
