@@ -173,6 +173,7 @@ fn what_cannot_be_restarted_now_says_why_and_changes_nothing() {
     let mut relay = Machine::enrolled_as(&mut world, "r", NodeKind::Relay);
     relay.connect(&mut world);
     relay.inventory(&mut world);
+    relay.beat(&mut world);
     let (_, theirs) = world.spawn(|ask| ask.target.node = Some("r".into()));
     relay.start(&mut world, &theirs);
     let waiter = restart(&mut world, &theirs);

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
+use muster_node::RestartError;
 use muster_node::fleet::frame::SpawnOutput;
 use muster_node::fleet::{RestartMode, WorkerState};
 use rustix::process::Signal;
@@ -375,10 +376,15 @@ async fn a_holder_of_an_older_build_is_understood() {
     let node = Node::at(directory, settings()).await;
     let report = node.report("old").expect("it is there");
     assert_eq!((report.state, report.pid), (WorkerState::Running, None));
+    // What it does not know it is not asked.
+    let again = node.supervisor.restart(&id("old"), None, None).await;
+    assert!(matches!(again, Err(RestartError::OldHolder)), "{again:?}");
     assert_eq!(node.release("old", 1_000).await.signal, Some(15));
     let heard = old.join().expect("no panic");
     assert!(
-        heard.contains(r#""say":"hello""#) && heard.contains(r#""version":1"#),
+        heard.contains(r#""say":"hello""#)
+            && heard.contains(r#""version":2"#)
+            && !heard.contains("restart"),
         "{heard}"
     );
     assert_eq!(node.exits("old").len(), 1);

@@ -400,6 +400,10 @@ fn answer_all(shared: &Shared, replies: Vec<(Waiter, Reply)>) {
             _ => None,
         };
         let heard = shared.waiters.answer(waiter, reply);
+        if !heard {
+            // Of an act that was refused while its caller hung up, nobody else forgets the line.
+            shared.record.forget(std::iter::once(waiter));
+        }
         if let (false, Some(execution)) = (heard, accepted) {
             shared.inbox.push(Event::Unheard { execution });
         }
