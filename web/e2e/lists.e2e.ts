@@ -278,7 +278,14 @@ test("while nothing happens, ages move and nothing else does", async () => {
     });
     // A duty runs and an agent beats whether or not anybody calls: these may do so in between.
     const lively = path === "/ui/health" || path === "/ui/agents";
-    const [before, began] = [await said(), performance.now()];
+    // What the page was told of the young one it has shown: it has not changed for a second.
+    let [before, began] = [await said(), performance.now()];
+    await until(`${path}: it has come to rest`, async () => {
+      const now = await said();
+      if (now.still !== before.still) [before, began] = [now, performance.now()];
+      return lively || performance.now() - began > 1_000;
+    });
+    [before, began] = [await said(), performance.now()];
     if (path === "/ui/") await until("a while has passed", () => performance.now() - began > 3_000);
     else await until(`${path}: its ages move`, async () => (await said()).ages !== before.ages, 15_000);
     if (!lively) expect((await said()).still, path).toBe(before.still);
