@@ -73,7 +73,11 @@ pub(crate) async fn restart(
         return Err(refused(ended(&found)));
     }
     let id: WorkerId = found.id().clone();
-    let (by, object, detail) = (caller.principal.clone(), id.clone(), reason.clone());
+    if let FleetReply::Refused(refusal) = ask(&app, FleetQuestion::Restart(id.clone())).await? {
+        return Err(refused(refusal));
+    }
+    note(&app, &caller, &id, reason.as_deref()).await?;
+    let by = caller.principal.clone();
     let reply = wish(&app, |waiter| {
         FleetEvent::RestartAsked(Box::new(RestartAsk {
             waiter,
@@ -90,19 +94,6 @@ pub(crate) async fn restart(
         FleetReply::UnknownWorker => return Err(no_worker(&worker)),
         _ => return Err(unexpected("a restart")),
     };
-    let (now, by) = (app.clock.now(), caller.principal.clone());
-    let detail = detail.as_deref().unwrap_or_default().to_owned();
-    app.blocking(move |stores| {
-        audit(
-            stores,
-            now,
-            &by,
-            "worker.restarted",
-            object.as_str(),
-            detail,
-        )
-    })
-    .await?;
     let status = match came {
         RestartCame::Runs | RestartCame::Exited => StatusCode::OK,
         RestartCame::Unconfirmed => StatusCode::ACCEPTED,
@@ -113,6 +104,29 @@ pub(crate) async fn restart(
         worker: show::worker(&view),
     }));
     Ok((status, Json(body)).into_response())
+}
+
+/// Writes the line of the audit log, first: the plane stores nothing else of a restart, and none is
+/// to be without one.
+async fn note(
+    app: &App,
+    caller: &Caller,
+    worker: &WorkerId,
+    reason: Option<&str>,
+) -> Result<(), Problem> {
+    let (now, by) = (app.clock.now(), caller.principal.clone());
+    let (worker, reason) = (worker.clone(), reason.unwrap_or_default().to_owned());
+    app.blocking(move |stores| {
+        audit(
+            stores,
+            now,
+            &by,
+            "worker.restarted",
+            worker.as_str(),
+            reason,
+        )
+    })
+    .await
 }
 
 /// Why it would not be restarted now.
