@@ -155,12 +155,12 @@ async fn one_that_waits_for_its_next_start_is_started_now() {
 
 async fn a_release_ends_what_is_being_restarted() {
     let node = Node::new().await;
-    let stubborn = "trap '' TERM HUP; echo ready; while :; do sleep 0.1; done";
+    let stubborn = "trap 'echo deaf' TERM; trap '' HUP; echo ready; while :; do sleep 0.1; done";
     node.started(script("w", stubborn)).await;
     node.prints("w", "ready").await;
     let (restarted, exit) = tokio::join!(restart(&node, "w", 600_000), async {
-        // The restart is under way: it has asked, and nobody listens.
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        // The restart is under way: it has asked, and is not obeyed.
+        node.prints("w", "deaf").await;
         node.release("w", 100).await
     });
     assert!(
