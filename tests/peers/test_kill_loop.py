@@ -53,7 +53,12 @@ def test_every_acknowledged_id_ends_exactly_once_through_random_ends_of_the_plan
     kills = int(os.environ.get("KILL_COUNT", 12))
     chance = random.Random(seed)
     print(f"KILL_SEED={seed} KILL_COUNT={kills}")
-    plane = world.plane(executions__recovery_grace="5s", server__shutdown_timeout="1s")
+    # A skill whose answer died with the plane is waited for as long as a call may take at all.
+    plane = world.plane(
+        executions__recovery_grace="5s",
+        agents__call_timeout="30s",
+        server__shutdown_timeout="1s",
+    )
     # More patient than the SDK: on a busy machine all five of its tries can meet an absent plane,
     # and what nobody reports is open until its timeout, rightly.
     agent = world.plain_agent(plane, "target", take=0.01, waits=(1,) * 60)
@@ -84,19 +89,28 @@ def test_every_acknowledged_id_ends_exactly_once_through_random_ends_of_the_plan
     assert len(set(acknowledged)) == len(acknowledged)
     assert len(acknowledged) > kills * 10, "too little load to prove anything"
 
-    # How long the rest takes is the agent's affair; that it goes on is the plane's.
+    # How long the rest takes is the agent's affair; that it goes on is the plane's: the longest it
+    # may stand still is the call timeout of the skills that were under way at the last end.
     left = None
     while left is None or left:
         before = left
 
         def went_on():
             rows = plane.store.executions().values()
-            still = {r["id"]: r["status"] for r in rows if r["status"] not in TERMINAL}
+            still = {
+                r["id"]: f"{r['function']} {r['status']}"
+                for r in rows
+                if r["status"] not in TERMINAL
+            }
             return (still,) if before is None or len(still) < len(before) else None
 
-        (left,) = until(f"one of {before} ends", went_on, within=60, every=0.5)
+        (left,) = until(f"one of {before} ends", went_on, within=120, every=0.5)
     assert not agent.given_up, "the agent never reached the plane"
     rows = plane.store.executions()
+    # A callback is refused only where the plane had given up waiting, and had said so.
+    for attempt, status, text in agent.refused_callbacks:
+        row = rows[attempt.split("~")[0]]
+        assert (status, row["error_category"]) == (409, "outcome_unknown"), (attempt, text, row)
     # Whoever was told an id, with whatever status, was told of something that is there.
     told = acknowledged + [body["execution_id"] for c in callers for body in c.held]
     missing = [id for id in told if id not in rows]

@@ -20,7 +20,7 @@ export function Section({ title, total, children, aside }: { title: string; tota
   return (
     <section aria-label={title}>
       <h2 className="mb-1 flex items-baseline gap-2 text-sm">
-        {title}{total !== undefined && total !== null && <span className="font-normal text-text-2">· {count(total)}</span>}
+        {title}{total !== undefined && total !== null && <span className="font-normal text-text-2">· <Room grows={!!aside} ch={5} start>{count(total)}</Room></span>}
         {aside && <span className="font-normal text-text-3">{aside}</span>}
       </h2>
       {children}
@@ -70,12 +70,18 @@ export function Left({ until }: { until: number }) {
   return <span title={rfc3339(until)}>{left > 0 ? `${span(left)} left` : `over since ${span(left)}`}</span>;
 }
 
+/** What was held up while this page was looked at keeps its place: under load it comes and goes. */
 export function HeldUp({ held }: { held: Overview["held"] }) {
-  if (held.total === 0) return null;
+  const [seen, setSeen] = useState<readonly string[]>([]);
+  const fresh = held.causes.map((each) => each.cause).filter((cause) => !seen.includes(cause));
+  if (fresh.length > 0) setSeen([...seen, ...fresh]);
+  if (held.total === 0 && seen.length === 0) return null;
+  const causes = [...held.causes].sort((a, b) => seen.indexOf(a.cause) - seen.indexOf(b.cause));
   return (
     <Section title="Held up" total={held.total}>
       <ul className="chips">
-        {held.causes.map((cause) => {
+        {held.total === 0 && <li className="flex min-h-[28px] items-center text-text-2">Nothing is held up now.</li>}
+        {causes.map((cause) => {
           const { shape, colour } = lookOf(cause.cause === "hold" ? "hold" : cause.cause === "agent_restart" ? "absorbed" : cause.state);
           const inside = (
             <>
@@ -96,12 +102,13 @@ export function HeldUp({ held }: { held: Overview["held"] }) {
   );
 }
 
-const rate = (value: number | null) => (value === null ? null : value >= 10 ? String(Math.round(value)) : String(Math.round(value * 10) / 10));
+const rate = (value: number | null) => (value === null ? null : value >= 10 ? count(Math.round(value)) : String(Math.round(value * 10) / 10));
 
 /** What the end of the line beside it says: the last minute that is over, not the one that has begun. */
 function LastMinute({ values, bucketMs }: { values: readonly (number | null)[]; bucketMs: number }) {
   const last = values.at(-2) ?? null;
-  return last === null ? <Unknown reason="the plane was not there to count the last minute" /> : <Room ch={8} start><b title="in the last full minute">{rate((last * 60_000) / bucketMs)}/min</b></Room>;
+  // The same room before the first minute is over: what follows stays where it is then.
+  return <Room ch={11} start>{last === null ? <Unknown reason="the plane was not there to count the last minute" /> : <b title="in the last full minute">{`${rate((last * 60_000) / bucketMs)}/min`}</b>}</Room>;
 }
 
 export function Flow({ flow }: { flow: Overview["flow"] }) {
@@ -111,7 +118,7 @@ export function Flow({ flow }: { flow: Overview["flow"] }) {
       <span className="text-text-2">{name}</span>
       <span className="hidden sm:inline-flex"><Sparkline values={values} unit={name} /></span>
       <LastMinute values={values} bucketMs={flow.bucket_ms} />
-      <span className="text-text-2">{perMinute === null ? <Unknown reason="the plane was not there to count" /> : <Room ch={18} start>{`${rate(perMinute)}/min over ${span(flow.bucket_ms * values.filter((value) => value !== null).length)}`}</Room>}</span>
+      <span className="text-text-2"><Room ch={21} start>{perMinute === null ? <Unknown reason="the plane was not there to count" /> : `${rate(perMinute)}/min over ${span(flow.bucket_ms * values.filter((value) => value !== null).length)}`}</Room></span>
     </span>
   );
   return (
@@ -120,7 +127,7 @@ export function Flow({ flow }: { flow: Overview["flow"] }) {
         {line("started", flow.started, flow.started_per_min)}
         {line("ended", flow.ended, flow.ended_per_min)}
         <Link to="/runs?v=executions&state=queued,running,waiting,paused&t=all" className="flex items-center gap-2"><span className="text-text-2">open</span> <Room ch={5} start>{count(flow.open)}</Room></Link>
-        <span className="flex items-center gap-2"><span className="text-text-2">oldest wait</span> {flow.oldest_wait_ms === null ? <span className="text-text-2">nothing waits</span> : duration(flow.oldest_wait_ms)}</span>
+        <span className="flex items-center gap-2"><span className="text-text-2">oldest wait</span> <Room ch={13} start>{flow.oldest_wait_ms === null ? <span className="text-text-2">nothing waits</span> : duration(flow.oldest_wait_ms)}</Room></span>
       </div>
     </Section>
   );
