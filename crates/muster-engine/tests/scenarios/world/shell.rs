@@ -136,18 +136,7 @@ impl World {
                     Event::PauseRequested(p)
                 }
                 Load::TreePause(mut t) => {
-                    let queued = self
-                        .rows
-                        .executions
-                        .values()
-                        .filter(|row| row.run == t.run && row.status == Status::Queued)
-                        .cloned()
-                        .collect();
-                    t.known = Some(KnownTree {
-                        as_of,
-                        run: self.rows.run(&t.run),
-                        queued,
-                    });
+                    t.known = Some(self.known_tree(&t.run));
                     Event::TreePauseRequested(t)
                 }
                 Load::ApprovalAsk(mut a) => {
@@ -175,18 +164,7 @@ impl World {
                     Event::ApprovalDecided(v)
                 }
                 Load::Tree(mut t) => {
-                    let queued = self
-                        .rows
-                        .executions
-                        .values()
-                        .filter(|row| row.run == t.run && row.status == Status::Queued)
-                        .cloned()
-                        .collect();
-                    t.known = Some(KnownTree {
-                        as_of,
-                        run: self.rows.run(&t.run),
-                        queued,
-                    });
+                    t.known = Some(self.known_tree(&t.run));
                     Event::TreeCancelRequested(t)
                 }
                 Load::Bereaved { limit } => {
@@ -235,6 +213,22 @@ impl World {
                 }
             };
             self.step(event);
+        }
+    }
+
+    /// A run and what of it is queued, as a wish about the whole of it needs them.
+    fn known_tree(&self, run: &RunId) -> KnownTree {
+        let queued = self
+            .rows
+            .executions
+            .values()
+            .filter(|row| row.run == *run && row.status == Status::Queued)
+            .cloned()
+            .collect();
+        KnownTree {
+            as_of: self.rows.events.len() as u64,
+            run: self.rows.run(run),
+            queued,
         }
     }
 

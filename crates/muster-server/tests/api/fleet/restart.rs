@@ -27,6 +27,20 @@ async fn lines(plane: &TestPlane, worker: &str) -> Vec<String> {
     lines.iter().map(text).collect()
 }
 
+/// How many restarts the audit log holds.
+async fn restarts_on_record(plane: &TestPlane) -> usize {
+    let audit = plane
+        .running
+        .app
+        .blocking(|stores| stores.annex.audit(&AuditFilter::newest(100)))
+        .await
+        .unwrap();
+    let restarts = audit
+        .iter()
+        .filter(|(_, row)| row.action == "worker.restarted");
+    restarts.count()
+}
+
 /// restarted: 200, another process of the same worker, whose key goes on; told as who wanted it.
 #[tokio::test]
 async fn a_worker_gets_another_process_and_stays_itself() {
@@ -83,16 +97,7 @@ async fn a_worker_gets_another_process_and_stays_itself() {
     let told = lines(&plane, &id).await;
     let wanted = format!("{reason} (signal 15); its node starts it again now");
     assert!(told.contains(&wanted), "{told:?}");
-    let audit = plane
-        .running
-        .app
-        .blocking(|stores| stores.annex.audit(&AuditFilter::newest(100)))
-        .await
-        .unwrap();
-    let restarts = audit
-        .iter()
-        .filter(|(_, row)| row.action == "worker.restarted");
-    assert_eq!(restarts.count(), 1);
+    assert_eq!(restarts_on_record(&plane).await, 1);
     let headers = [("x-api-key", key.as_str())];
     let known = plane
         .client
@@ -116,11 +121,19 @@ async fn two_at_once_are_one_and_a_lost_link_leaves_it_under_way() {
         plane.as_person(&path, &body),
         plane.as_person(&path, &body),
         async {
-            eventually("it is asked", || async {
-                (!daemon.script.restarted.lock().is_empty()).then_some(())
+            eventually("it is asked, and both wait for it", || async {
+                let asked = !daemon.script.restarted.lock().is_empty();
+                // Behind its line of the audit log a request asks nothing more but its restart.
+                let both = restarts_on_record(&plane).await == 2
+                    && plane.running.app.driver.vitals().waiters >= 2;
+                (asked && both).then_some(())
             })
             .await;
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            // What is answered after them shows that the engine has taken both.
+            assert_eq!(
+                plane.client.get(&format!("{WORKERS}/{id}")).await.status,
+                200
+            );
             daemon.cut();
         }
     );
