@@ -1,23 +1,28 @@
 //! The configuration: every section and key with its default, as one value. Knows nothing of
 //! files, environment or flags: where a value comes from is the binary's business.
 
+mod agents;
+mod fleet;
 mod llm;
+mod secret;
+mod server;
 mod units;
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use muster_engine::Limits;
-use muster_engine::fleet::FleetLimits;
-use muster_engine::limits::{AgentLimits, AtCapacity};
+use muster_engine::limits::AtCapacity;
+use muster_wire::Origin;
 use muster_wire::api::config::ConfigSource;
-use muster_wire::{AgentId, Origin};
 use serde::{Deserialize, Serialize};
 
+pub use agents::{Agent, Agents};
+pub use fleet::Fleet;
 pub use llm::{LlmEndpoint, LlmHealth};
+pub use secret::Secret;
+pub use server::Server;
 pub use units::{Size, Span, SpanOrOff, UnitError};
 
 /// Everything that can be set.
@@ -72,74 +77,6 @@ pub struct PlaneOrigin(pub Origin);
 impl Default for PlaneOrigin {
     fn default() -> Self {
         Self(Origin::Server)
-    }
-}
-
-/// `[server]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Server {
-    /// What the plane is called, for people; `None` is the name of its machine.
-    pub name: Option<String>,
-    /// Address and port.
-    pub listen: SocketAddr,
-    /// Names that may stand in `Host` beside IP addresses, `localhost` and what we listen on.
-    pub allowed_hosts: Vec<String>,
-    /// The plane's address as workers on nodes reach it, like `https://plane.example`; `None` is
-    /// the one at which their node reaches it.
-    pub advertise: Option<String>,
-    /// How long SIGTERM waits for callers that are still held.
-    pub shutdown_timeout: Span,
-    /// How long all stays as before after SIGTERM, but for readiness.
-    pub shutdown_min_delay: Span,
-    /// The largest body of a request.
-    pub max_body: Size,
-}
-
-impl Server {
-    /// The longest name, in characters.
-    const NAME_MAX: usize = 64;
-
-    /// What the plane is called: its name, or that of its machine.
-    pub fn shown_name(&self) -> String {
-        match self.own_name() {
-            Some(name) => name.to_owned(),
-            None => rustix::system::uname()
-                .nodename()
-                .to_string_lossy()
-                .into_owned(),
-        }
-    }
-
-    /// The name that somebody gave it.
-    pub fn own_name(&self) -> Option<&str> {
-        self.name.as_deref().filter(|name| !name.is_empty())
-    }
-
-    /// Whether it can be shown as a name.
-    pub(crate) fn check_name(&self) -> Result<(), String> {
-        let name = self.own_name().unwrap_or_default();
-        if name.chars().count() > Self::NAME_MAX || name.chars().any(char::is_control) {
-            return Err(format!(
-                "server.name: at most {} characters, and no control characters",
-                Self::NAME_MAX
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Default for Server {
-    fn default() -> Self {
-        Self {
-            name: None,
-            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            allowed_hosts: Vec::new(),
-            advertise: None,
-            shutdown_timeout: Span::seconds(30),
-            shutdown_min_delay: Span::seconds(0),
-            max_body: Size::mebibytes(32),
-        }
     }
 }
 
@@ -248,108 +185,6 @@ impl Default for Executions {
             queue_timeout: SpanOrOff::OFF,
             max_result: Size::mebibytes(64),
             recovery_grace: Span::seconds(60),
-        }
-    }
-}
-
-/// `[agents]`. A table in it, `[agents.ID]`, is what differs for that agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Agents {
-    /// How long a failed dial is absorbed; negative or `off`: not at all.
-    pub restart_grace: SpanOrOff,
-    /// How long executions of a gone instance may still call back.
-    pub drain_grace: Span,
-    /// How long the HTTP exchange with an agent may take.
-    pub call_timeout: Span,
-    /// How long a dial may take.
-    pub dial_timeout: Span,
-    /// Addresses and networks that may be dialled; empty is all that are not forbidden.
-    pub allow: Vec<String>,
-    /// Addresses and networks that may not be dialled.
-    pub deny: Vec<String>,
-    /// Agents sit behind a balancer: a refused dial says nothing about a process.
-    pub behind_proxy: bool,
-    /// Statuses of that balancer which mean "not sent".
-    pub not_sent_status: Vec<u16>,
-    /// What differs for single agents.
-    #[serde(flatten)]
-    pub by_id: BTreeMap<String, Agent>,
-}
-
-impl Default for Agents {
-    fn default() -> Self {
-        Self {
-            restart_grace: SpanOrOff::seconds(15),
-            drain_grace: Span::seconds(60),
-            call_timeout: Span::seconds(90),
-            dial_timeout: Span::seconds(2),
-            allow: Vec::new(),
-            deny: Vec::new(),
-            behind_proxy: false,
-            not_sent_status: Vec::new(),
-            by_id: BTreeMap::new(),
-        }
-    }
-}
-
-/// `[agents.ID]`: what differs for one agent.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Agent {
-    /// Executions at once; 0 is no cap.
-    pub max_concurrent: Option<u32>,
-    /// How long the HTTP exchange may take.
-    pub call_timeout: Option<Span>,
-    /// How much active time an execution may take.
-    pub deadline: Option<Span>,
-    /// How long a failed dial is absorbed.
-    pub restart_grace: Option<SpanOrOff>,
-    /// What the plane shows this agent to prove itself; sent only to its registered origins.
-    pub internal_token: Option<Secret>,
-}
-
-/// `[fleet]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Fleet {
-    /// How often our own daemon beats.
-    pub heartbeat: Span,
-    /// After so many beats without an acknowledgement a daemon gives its link up; after so many
-    /// that were missed a node is suspect.
-    pub ack_deadline: u32,
-    /// How long a node is suspect before it is unreachable.
-    pub node_grace: Span,
-    /// How long a node is unreachable before its workers are lost.
-    pub node_lost_after: SpanOrOff,
-    /// How long a worker counts without a confirmation.
-    pub binding_ttl: Span,
-    /// How long a worker must live to count as started, where its placement does not say.
-    pub start_window: Span,
-}
-
-impl Default for Fleet {
-    fn default() -> Self {
-        Self {
-            heartbeat: Span::seconds(5),
-            ack_deadline: 3,
-            node_grace: Span::seconds(60),
-            node_lost_after: SpanOrOff::OFF,
-            binding_ttl: Span::seconds(24 * 3600),
-            start_window: Span::seconds(1),
-        }
-    }
-}
-
-impl Fleet {
-    fn limits(&self) -> FleetLimits {
-        FleetLimits {
-            heartbeat: self.heartbeat.0,
-            beats_missed_max: self.ack_deadline.max(1),
-            node_grace: self.node_grace.0,
-            node_lost_after: self.node_lost_after.0,
-            binding_ttl: self.binding_ttl.0,
-            ..FleetLimits::default()
         }
     }
 }
@@ -477,34 +312,6 @@ impl Default for Telemetry {
     }
 }
 
-/// A value that is never printed.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a secret.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-    /// The secret itself, for the one place that needs it.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
-
-impl Serialize for Secret {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str("(redacted)")
-    }
-}
-
 impl Config {
     /// What of it the decisions depend on.
     pub fn limits(&self) -> Limits {
@@ -535,27 +342,10 @@ impl Config {
     }
 }
 
-impl Agents {
-    fn limits(&self) -> HashMap<AgentId, AgentLimits> {
-        self.by_id
-            .iter()
-            .map(|(id, agent)| {
-                let limits = AgentLimits {
-                    max_concurrent: agent.max_concurrent,
-                    call_timeout: agent.call_timeout.map(|span| span.0),
-                    deadline: agent.deadline.map(|span| span.0),
-                    // The engine's override cannot say "off", so off is no grace at all.
-                    restart_grace: agent.restart_grace.map(|grace| grace.0.unwrap_or_default()),
-                };
-                (AgentId::trusted(id.as_str()), limits)
-            })
-            .collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_wire::AgentId;
     use std::time::Duration;
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The committing thread is the writer: it holds the one writing connection under a lock, so
 //! that a commit costs no hop between threads. Statements stay prepared with the connection.
-//! What each write does to the rows is in `write.rs`.
+//! What each write does to the rows is in `write.rs` and `write/`.
 
 use muster_engine::row::PayloadKind;
 use muster_wire::ExecutionId;
