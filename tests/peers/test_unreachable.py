@@ -18,7 +18,7 @@ def test_an_agent_with_a_wrong_address_is_found_where_it_registers_from(world):
     assert shown["registration"]["base_url"] == f"http://127.0.0.9:{agent.port}"
     began = time.monotonic()
     assert plane.call("astray.hello", {"name": "x"}).status_code == 200
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5, "it is not looked for again"
 
 
 def test_an_agent_that_is_nowhere_is_shown_with_address_error_and_fix(world):
@@ -41,7 +41,7 @@ def test_an_agent_that_is_nowhere_is_shown_with_address_error_and_fix(world):
         assert part in shown["evidence"], shown["evidence"]
     began = time.monotonic()
     answer = plane.call("nowhere.hello", {"name": "x"})
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 6, "nobody waited the grace of 8 s again"
     assert answer.status_code == 504, answer.text
     body = answer.json()
     assert body["error_category"] == "agent_unreachable"

@@ -5,6 +5,7 @@ import { dialog } from "./harness/act";
 import { type OpenOptions, type Watched, accessibility, shot } from "./harness/browser";
 import { measured, sideways } from "./harness/look";
 import type { Plane } from "./harness/plane";
+import { openRun } from "./harness/run-page";
 import { Scene, end, visit, walk } from "./harness/scene";
 import { until } from "./harness/waiting";
 import type { Made } from "./harness/world";
@@ -119,6 +120,32 @@ test("contrast, computed anew from what is drawn: words 4.5 in both themes, cont
         expect(poor.seen).toBeGreaterThan(10);
       }
     }
+  });
+});
+
+test("in colours of the reader's system: what is told by a filled area is still told, what is marked has a frame", async () => {
+  await on({}, async ({ page }) => {
+    /** Filled areas with nothing of their own paint left, of how many. */
+    const faded = () => page.locator(".painted").evaluateAll((all) => ({
+      all: all.length,
+      faded: all.filter((each) => {
+        const { backgroundColor: paint, backgroundImage: hatch } = getComputedStyle(each);
+        return (paint === "rgba(0, 0, 0, 0)" || paint === "rgb(255, 255, 255)") && hatch === "none" && each.children.length === 0;
+      }).map((each) => each.outerHTML.slice(0, 120)),
+    }));
+    await page.emulateMedia({ forcedColors: "active" });
+    for (const [path, least] of [["/ui/", 1], ["/ui/health", 4]] as const) {
+      await walk(page, path);
+      const seen = await until(`${path} is drawn`, async () => { const now = await faded(); return now.all >= least && now; });
+      expect(seen.faded, path).toEqual([]);
+    }
+    const frame = (selector: string) => page.locator(selector).first().evaluate((each) => getComputedStyle(each).outlineStyle);
+    expect(await frame("nav [aria-current]")).toBe("solid");
+    await openRun(page, runs.failed?.run ?? "", `view=list&step=${step}`);
+    await page.locator("[role=row][aria-selected=true]").waitFor();
+    expect(await frame("[role=row][aria-selected=true]")).toBe("solid");
+    expect(await accessibility(page)).toEqual([]);
+    await shot(page, "forced-colours-run", false);
   });
 });
 

@@ -15,7 +15,7 @@ export function SlotBar({ used, cap, wide }: { used: number; cap: number | null;
     <span className="inline-flex items-center gap-2" title={`${count(used)} of ${count(cap)} slots held${over > 0 ? `, ${count(over)} over the cap` : ""}`}>
       <span aria-hidden className="inline-flex gap-px">
         {Array.from({ length: cells }, (_, index) => (
-          <span key={index} className={`inline-block rounded-[1px] border ${wide ? "h-3 w-2.5" : "h-3 w-1.5"} ${index < filled ? "border-text-2 bg-text-2" : "border-line"}`}
+          <span key={index} className={`painted inline-block rounded-[1px] border ${wide ? "h-3 w-2.5" : "h-3 w-1.5"} ${index < filled ? "border-text-2 bg-text-2" : "border-line"}`}
             style={index < filled ? { background: "var(--text-2)" } : undefined} />
         ))}
       </span>

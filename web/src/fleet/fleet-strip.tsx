@@ -25,7 +25,7 @@ export function FleetStrip() {
           const states = bucket.states ? statesOf(bucket.states) : null;
           const said = states?.map(([word, n]) => `${n} ${word}`).join(", ") ?? (bucket.plane_down ? "the plane was down" : (bucket.states_unknown ?? "not known"));
           return (
-            <span key={bucket.from} title={`${said} · ${bucket.from}`} className={`flex min-w-[2px] flex-1 flex-col ${states ? "" : "hatched border border-border"}`}>
+            <span key={bucket.from} title={`${said} · ${bucket.from}`} className={`painted flex min-w-[2px] flex-1 flex-col ${states ? "" : "hatched border border-border"}`}>
               {states?.map(([word, n]) => {
                 const { colour } = lookOf(word);
                 const away = word === "unreachable" || word === "connecting";

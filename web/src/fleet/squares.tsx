@@ -3,9 +3,9 @@
 import { type Part, saidOf } from "./map";
 
 const CLASS: Record<Part["kind"], string> = {
-  running: "bg-text-2 border border-text-2",
+  running: "painted bg-text-2 border border-text-2",
   free: "border border-line",
-  last: "hatched border border-line",
+  last: "painted hatched border border-line",
   unknown: "border border-dashed border-line text-text-3",
 };
 

@@ -41,7 +41,7 @@ export function Strip({ buckets, label }: { buckets: StateBucket[]; label: strin
           const word = bucket.state === null ? (down ?? bucket.state_unknown ?? "not known") : down ? `${bucket.state}, for a part of it the plane was down` : bucket.state;
           const hollow = !known || bucket.state === "unreachable";
           return (
-            <span key={bucket.from} title={`${word} · ${bucket.from}`} className={`min-w-[2px] flex-1 rounded-[1px] ${hollow ? "hatched border border-border" : ""}`}
+            <span key={bucket.from} title={`${word} · ${bucket.from}`} className={`painted min-w-[2px] flex-1 rounded-[1px] ${hollow ? "hatched border border-border" : ""}`}
               style={{ height: HEIGHT[colour] ?? 10, background: hollow ? undefined : colour === "text" ? "var(--line)" : colourOf(colour) }} />
           );
         })}

@@ -8,7 +8,7 @@ import { partsOf } from "./duties";
 type StoreShown = components["schemas"]["StoreShown"];
 
 const NAMES: Record<string, string> = { decisions: "decisions", payloads: "large payloads and memory", logs: "logs and notes", wal: "not yet written back" };
-const FILLS = ["bg-text-2", "bg-line", "bg-border", "hatched border border-border"];
+const FILLS = ["painted bg-text-2", "painted bg-line", "painted bg-border", "painted hatched border border-border"];
 
 export function Store({ store }: { store: StoreShown }) {
   const { parts, total } = partsOf(store.bytes as Record<string, number>);

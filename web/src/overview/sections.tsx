@@ -108,7 +108,7 @@ const rate = (value: number | null) => (value === null ? null : value >= 10 ? co
 function LastMinute({ values, bucketMs }: { values: readonly (number | null)[]; bucketMs: number }) {
   const last = values.at(-2) ?? null;
   // The same room before the first minute is over: what follows stays where it is then.
-  return <Room ch={11} start>{last === null ? <Unknown reason="the plane was not there to count the last minute" /> : <b title="in the last full minute">{`${rate((last * 60_000) / bucketMs)}/min`}</b>}</Room>;
+  return <Room ch={10} start>{last === null ? <Unknown reason="the plane was not there to count the last minute" /> : <b title="in the last full minute">{`${rate((last * 60_000) / bucketMs)}/min`}</b>}</Room>;
 }
 
 export function Flow({ flow }: { flow: Overview["flow"] }) {
@@ -118,7 +118,7 @@ export function Flow({ flow }: { flow: Overview["flow"] }) {
       <span className="text-text-2">{name}</span>
       <span className="hidden sm:inline-flex"><Sparkline values={values} unit={name} /></span>
       <LastMinute values={values} bucketMs={flow.bucket_ms} />
-      <span className="text-text-2"><Room ch={21} start>{perMinute === null ? <Unknown reason="the plane was not there to count" /> : `${rate(perMinute)}/min over ${span(flow.bucket_ms * values.filter((value) => value !== null).length)}`}</Room></span>
+      <span className="text-text-2"><Room ch={20} start>{perMinute === null ? <Unknown reason="the plane was not there to count" /> : `${rate(perMinute)}/min over ${span(flow.bucket_ms * values.filter((value) => value !== null).length)}`}</Room></span>
     </span>
   );
   return (

@@ -109,7 +109,7 @@ export function Bars({ items, label }: { items: readonly BarItem[]; label: strin
         const inside = (
           <>
             <span className="truncate">{item.name}</span>
-            <span aria-hidden className="bar-track"><span style={{ width: `${Math.max(1, (item.value / top) * 100)}%`, background: item.colour ?? "var(--neutral)" }} /></span>
+            <span aria-hidden className="bar-track"><span className="painted" style={{ width: `${Math.max(1, (item.value / top) * 100)}%`, background: item.colour ?? "var(--neutral)" }} /></span>
             <span className="whitespace-nowrap text-right">{item.text ?? count(item.value)}</span>
           </>
         );

@@ -105,7 +105,7 @@ function columnsOf(by: By, top: number): Column<UsageRow>[] {
     { id: "out", head: "Out", width: "72px", align: "end", card: "line", cell: (row) => <><span className="card-only">out </span><Tokens value={row.usage?.output_tokens} sums={row.usage} /></> },
     { id: "total", head: "Tokens", width: "80px", align: "end", card: "none", cell: (row) => <Tokens value={row.usage?.total_tokens} sums={row.usage} /> },
     { id: "share", head: <span className="visually-hidden">share of the largest</span>, width: "minmax(60px, 1fr)", from: "lg", cell: (row) => row.usage?.total_tokens == null ? <Unknown reason={reasonOf(row.usage)} /> : (
-      <span aria-hidden className="bar-track block"><span style={{ width: `${Math.max(1, (row.usage.total_tokens / top) * 100)}%`, background: "var(--neutral)" }} /></span>
+      <span aria-hidden className="bar-track block"><span className="painted" style={{ width: `${Math.max(1, (row.usage.total_tokens / top) * 100)}%`, background: "var(--neutral)" }} /></span>
     ) },
     { id: "calls", head: "Model calls", width: "88px", align: "end", from: "lg", cell: (row) => <Num value={row.usage?.model_calls} reason={reasonOf(row.usage)} /> },
     { id: "cost", head: "Cost as reported", width: "160px", align: "end", card: "side", cell: (row) => <Costs sums={row.usage} /> },
