@@ -37,9 +37,11 @@ class Tty:
 
     def _read(self):
         while True:
+            # Asked before looking: what it wrote at its end is there by then.
+            ended = self.process.poll() is not None
             ready, _, _ = select.select([self.fd], [], [], 0.05)
             if not ready:
-                if self.process.poll() is not None:
+                if ended:
                     return
                 continue
             try:
