@@ -48,8 +48,7 @@ enum Which {
     Rust,
     /// Tests with real peers, against the real binary.
     Peers,
-    /// The dashboard in a real browser, against the real binary. Runs only when asked for, until
-    /// the last of its tests is green on a quiet machine (docs/known-limits.md names those).
+    /// The dashboard in a real browser, against the real binary.
     Browser,
 }
 
