@@ -1,7 +1,7 @@
 // One run: is it done, what holds it, where did it break, where did time go. Three views of the same
 // rows, and the story of the selected step beside them. Everything the reader chose is in the address.
 import "./run.css";
-import { Suspense, lazy, useCallback, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useCallback, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { useGet } from "@/api/queries";
 import { ExecutionPanel } from "@/execution/panel";
 import { isOpen } from "@/execution/shapes";
@@ -10,6 +10,7 @@ import { useTitle } from "@/shell/crumbs";
 import { useKeys } from "@/shell/keys";
 import { AsOf, CommandLine, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { Glyph } from "@/parts/state-mark";
+import { late } from "@/parts/late";
 import { setQuery } from "@/router";
 import { RunActs } from "./acts";
 import { cancelsOf } from "./cancelled";
@@ -25,7 +26,7 @@ import { TimeView } from "./time-view";
 import { Toolbar } from "./toolbar";
 import { type Size, type ViewName, keepView, setStep, sizeOf, usePhone, useViewState, viewFor } from "./view-state";
 
-const TreeView = lazy(() => import("./tree-view"));
+const TreeView = late(() => import("./tree-view"), <Skeleton what="the graph" />);
 const RUN = "/api/v1/runs/{run}";
 const COARSE = typeof matchMedia === "undefined" ? undefined : matchMedia("(pointer: coarse)");
 const coarse = () => COARSE?.matches ?? false;
@@ -101,11 +102,7 @@ function Steps({ run, steps, phone, open }: { run: string; steps: StepsSnapshot;
           <Panel key={view} what={`the ${view}`}>
             {view === "time" && <TimeView {...grid} goesOn={open} zoom={state.zoom} idle={state.idle} critical={model.critical} showPath={state.path} />}
             {view === "list" && <ListView {...grid} phone={phone} />}
-            {view === "tree" && (
-              <Suspense fallback={<Skeleton what="the graph" />}>
-                <TreeView model={model} showPath={state.path} tidied={tidied} />
-              </Suspense>
-            )}
+            {view === "tree" && <TreeView model={model} showPath={state.path} tidied={tidied} />}
           </Panel>
         )}
         {state.step !== null && <Selected id={state.step} tab={state.tab} model={model} phone={phone} />}

@@ -1,9 +1,10 @@
 // Which path shows which page. Pages load when somebody goes there.
-import { type ComponentType, type LazyExoticComponent, lazy } from "react";
+import type { ComponentType } from "react";
+import { late } from "@/parts/late";
+import { Skeleton } from "@/parts/says";
 
-type Page = LazyExoticComponent<ComponentType<Record<string, string>>>;
-type Loaded = Promise<{ default: ComponentType<Record<string, string>> }>;
-const page = (load: () => Promise<unknown>): Page => lazy(load as () => Loaded);
+type Page = ComponentType<Record<string, string>>;
+const page = (load: () => Promise<unknown>): Page => late(load as () => Promise<{ default: Page }>, <Skeleton what="the page" />);
 
 /** In order; the first that matches is shown. Values of the path are the page's properties. */
 export const PAGES: [pattern: string, page: Page][] = [

@@ -1,11 +1,11 @@
 // The frame around every page: rail, banners, head, the live indicator, the layers that keys open.
 // Knows no page's content.
-import { type ComponentType, Suspense, useEffect, useRef, useState } from "react";
+import { type ComponentType, useEffect, useRef, useState } from "react";
 import { queries, useGet } from "@/api/queries";
 import { useSession } from "@/api/session";
 import { keepFresh } from "@/live/cache";
 import { useLive } from "@/live/stream";
-import { EmptyState, Panel, Skeleton } from "@/parts/says";
+import { EmptyState, Panel } from "@/parts/says";
 import { announce } from "@/parts/say";
 import { Spoken, Toasts } from "@/parts/toasts";
 import { Link, match, navigate, usePath } from "@/router";
@@ -76,9 +76,7 @@ export function Shell() {
   const Open = layer && loaded.get(layer);
   const page = (
     <Panel key={path} what="this page">
-      <Suspense fallback={<Skeleton what="the page" />}>
-        {found ? <found.Page {...found.values} /> : <Nowhere path={path} />}
-      </Suspense>
+      {found ? <found.Page {...found.values} /> : <Nowhere path={path} />}
     </Panel>
   );
   return (
