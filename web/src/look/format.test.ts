@@ -13,6 +13,7 @@ it("ages have no decimals and know the future", () => {
 });
 it("numbers are exact, short ones only where they are cut", () => {
   expect(count(9_223_372_036_854_775_807n)).toBe("9,223,372,036,854,775,807");
+  for (const each of [0, 7, 999, 1_000, 88_211, 1_292_211, -999, -1_000, -128_999, 1_234.5, 2 ** 53, 1e21]) expect(count(each)).toBe(each.toLocaleString("en-US"));
   expect([9_999, 10_000, 88_211, 128_999, 1_292_211, 999_999_999].map(short)).toEqual(["9,999", "10.0 k", "88.2 k", "128 k", "1.29 M", "999 M"]);
   expect(percent(9, 312)).toBe("9 of 312, 3 %");
   expect(percent(1, 1000)).toBe("1 of 1,000, <1 %");
@@ -28,4 +29,20 @@ it("times are of today without a date, and say UTC", () => {
   const now = Date.parse("2026-11-29T18:00:00Z");
   expect(time(Date.parse("2026-11-29T14:02:11Z"), "utc", now)).toBe("14:02:11\u202fUTC");
   expect(time(Date.parse("2026-11-28T14:02:11Z"), "utc", now)).toBe("2026-11-28 14:02:11\u202fUTC");
+});
+it("times are what the platform says of either zone, on both sides of a change of its clocks", () => {
+  const before = process.env.TZ;
+  try {
+    for (const zone of ["Europe/Berlin", "America/St_Johns", "UTC"]) {
+      process.env.TZ = zone;
+      for (const of of ["2026-03-29T00:59:59Z", "2026-03-29T01:00:00Z", "2026-10-25T00:59:59Z", "2026-12-31T23:59:59Z", "2027-01-01T03:04:05Z"]) {
+        const ms = Date.parse(of);
+        expect(time(ms, "local", 0)).toBe(new Date(ms).toLocaleString("sv-SE", { timeZone: zone }));
+        expect(time(ms, "utc", 0)).toBe(`${new Date(ms).toLocaleString("sv-SE", { timeZone: "UTC" })}\u202fUTC`);
+      }
+    }
+  } finally {
+    if (before === undefined) delete process.env.TZ;
+    else process.env.TZ = before;
+  }
 });
