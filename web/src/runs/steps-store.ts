@@ -4,6 +4,7 @@
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import { get } from "@/api/client";
 import { Problem } from "@/api/problem";
+import { isOpen } from "@/execution/shapes";
 import { type LiveFrame, useLive } from "@/live/stream";
 import type { StepColumns } from "./columns";
 import { EMPTY, type Forest, patched } from "./forest";
@@ -68,7 +69,9 @@ export class StepsStore {
         if (!after) this.position = answer.position;
         const tooMany = answer.total > STEPS_MAX;
         forest = patched(forest, answer).forest;
-        after = tooMany ? undefined : answer.next;
+        // What follows the last step of a run that is over is a window without any.
+        const whole = !isOpen(answer.state) && forest.steps.length >= answer.total;
+        after = tooMany || whole ? undefined : answer.next;
         // The first window is drawn at once, then all of them: what lies between costs more than it
         // shows. A reload keeps what is drawn until all of it is there again.
         if (!after || forest.steps.length <= WINDOW && !this.snapshot.complete) this.tell(answer, forest, { complete: !after, tooMany });

@@ -24,7 +24,8 @@ export function useWindow(
   head: number,
   find: Find,
 ): Window {
-  const [range, setRange] = useState({ first: 0, last: 60 });
+  // Before anything is measured: no box is higher than the window.
+  const [range, setRange] = useState(() => ({ first: 0, last: Math.ceil(innerHeight / height) }));
   const anchor = useRef<{ key: string; offset: number } | null>(null);
 
   const measure = useCallback(() => {
