@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { criticalPath } from "./critical";
 import { AUTO, type FoldState, readFold, toggled, writeFold } from "./fold-state";
-import { type Filter, type Memory, type Row, folded, remember } from "./folds";
+import { type Filter, type Memory, type Row, folded, remember, stays } from "./folds";
 import { EMPTY, type Forest, callersOf, patched } from "./forest";
 import { type Made, answerOf, forestOf, random, randomSteps } from "./fixture";
 
@@ -188,5 +188,32 @@ describe("any tree", () => {
       const counted = found.rows.reduce((sum, row) => sum + (row.kind === "step" && row.open === false ? row.hidden : row.kind === "group" && !row.open ? row.hidden : 0), 0);
       if (fold.mode === "none") expect(counted).toBe(0);
     }
+  });
+});
+
+describe("selecting", () => {
+  it.each([1, 2, 3])("a step that has a row moves none (seed %i)", (seed) => {
+    const forest = forestOf(randomSteps(seed, 400));
+    const { steps: critical } = criticalPath(forest, NOW);
+    const folds: FoldState[] = [AUTO, { ...AUTO, mode: "none" }, { ...AUTO, mode: "groups" }, { ...AUTO, base: 2 }, { ...AUTO, base: "open" }, { ...AUTO, base: "closed" }];
+    for (const fold of folds) {
+      for (const filter of [ALL, { only: "trouble", slower: null }, { only: "all", slower: 100 }]) {
+        const memory = remember();
+        const { rows } = rowsOf(forest, { fold, filter, memory, critical });
+        const seen = rows.flatMap((row) => (row.kind === "step" ? [row.index] : []));
+        for (const selected of seen.filter((_, at) => at % 29 === 0)) {
+          expect(stays(rows, selected)).toBe(true);
+          expect(rowsOf(forest, { fold, filter, selected, memory, critical }).rows).toEqual(rows);
+        }
+      }
+    }
+  });
+
+  it("a step without a row makes them anew", () => {
+    const forest = forestOf(fan(10));
+    const { rows } = rowsOf(forest);
+    expect(stays(rows, null)).toBe(true);
+    expect(stays(rows, 5)).toBe(false);
+    expect(drawn(rowsOf(forest, { selected: 5 }).rows)).toBe("0\n  [×10]\n    5");
   });
 });

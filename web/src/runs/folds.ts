@@ -105,6 +105,10 @@ export function folded(input: FoldInput, memory: Memory): Folded {
   return new Folding(input, memory).result();
 }
 
+/** Whether rows that were made with no step selected are the same with this one: it has a row already. */
+export const stays = (rows: readonly Row[], selected: number | null): boolean =>
+  selected === null || rows.some((row) => row.kind === "step" && row.index === selected);
+
 /** For each row its place among its siblings in sight, and how many those are. */
 export function places(rows: readonly Row[]): { place: number; of: number }[] {
   const found: { place: number; of: number }[] = rows.map(() => ({ place: 0, of: 0 }));

@@ -4,7 +4,7 @@ import { useCallback, useMemo, useRef, useState } from "react";
 import { planeNow } from "@/live/clock";
 import { type Critical, criticalPath } from "./critical";
 import { AUTO, cycled, stepKey, toggled } from "./fold-state";
-import { type Folded, type Row, folded, remember } from "./folds";
+import { type Folded, type Memory, type Row, folded, remember, stays } from "./folds";
 import { type Forest, childrenOf } from "./forest";
 import type { StepsSnapshot } from "./steps-store";
 import { type useViewState, setFold, setStep } from "./view-state";
@@ -46,10 +46,7 @@ export function useRunModel(run: string, steps: StepsSnapshot, state: State): Ru
   const { only, slower } = state.filter;
   const { mode, base } = state.fold;
   const memory = useMemo(() => remember(), [run, only, slower, mode, base, steps.complete, generation]); // eslint-disable-line
-  const result = useMemo(
-    () => folded({ forest, fold: state.fold, filter: { only, slower }, selected, critical: critical.steps, now }, memory),
-    [forest, state.fold, only, slower, selected, critical, now, memory],
-  );
+  const result = useFolded(forest, state.fold, only, slower, selected, critical.steps, now, memory);
 
   const live = useRef({ forest, fold: state.fold, step: state.step });
   live.current = { forest, fold: state.fold, step: state.step };
@@ -75,6 +72,20 @@ export function useRunModel(run: string, steps: StepsSnapshot, state: State): Ru
     ...result, forest, critical, selected, cursor: cursor ?? (selected === null ? null : stepKey(selected)), setCursor, open, toggle, now: planeNow, anew, generation, follow, setFollow, stopFollowing, select,
   };
 }
+
+/** The rows, made anew where they change: to select a step that has a row moves none, in however long a run. */
+function useFolded(...inputs: [forest: Forest, fold: State["fold"], only: string, slower: number | null, selected: number | null, critical: ReadonlySet<number>, now: number, memory: Memory]): Folded {
+  const [forest, fold, only, slower, selected, critical, now, memory] = inputs;
+  const kept = useRef<{ inputs: typeof inputs; result: Folded } | null>(null);
+  const before = kept.current;
+  const alike = before?.inputs.every((input, at) => at === SELECTED || input === inputs[at]);
+  const same = before && alike && (before.inputs[SELECTED] === selected || (before.inputs[SELECTED] === null && stays(before.result.rows, selected)));
+  if (!same) kept.current = { inputs, result: folded({ forest, fold, filter: { only, slower }, selected, critical, now }, memory) };
+  return (kept.current as { result: Folded }).result;
+}
+
+/** Which of its inputs the selected step is. */
+const SELECTED = 4;
 
 /** The step that keys act on: the selected one, else the marked one, else the first. */
 export function chosenOf({ selected, cursor, rows, forest }: Pick<RunModel, "selected" | "cursor" | "rows" | "forest">): number | null {

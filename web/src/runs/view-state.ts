@@ -72,6 +72,10 @@ export function useViewState() {
   const [zoom] = useQuery("zoom");
   const [path] = useQuery("path");
   const [idle] = useQuery("idle");
+  // Each by itself: what hangs on one of them is not made anew when a step is selected.
+  const folds = useMemo(() => readFold(fold), [fold]);
+  const zoomed = useMemo(() => viewOf(zoom), [zoom]);
+  const opened = useMemo<ReadonlySet<number>>(() => new Set(idle.split("-").filter(Boolean).map(Number)), [idle]);
   return useMemo(() => ({
     view: VIEWS.includes(view as ViewName) ? (view as ViewName) : null,
     /** What the address calls a view and is none. */
@@ -80,14 +84,14 @@ export function useViewState() {
     tab: tab || undefined,
     filter: { only, slower: readSlower(slower) } satisfies Filter,
     slowerText: slower,
-    fold: readFold(fold),
+    fold: folds,
     foldText: fold,
-    zoom: viewOf(zoom),
+    zoom: zoomed,
     /** The critical path is drawn. */
     path: path === "on",
     /** Beginnings of idle stretches that the reader opened. */
-    idle: new Set(idle.split("-").filter(Boolean).map(Number)) as ReadonlySet<number>,
-  }), [view, step, tab, only, slower, fold, zoom, path, idle]);
+    idle: opened,
+  }), [view, step, tab, only, slower, fold, folds, zoomed, path, opened]);
 }
 
 export const setFold = (fold: FoldState) => setQuery({ fold: writeFold(fold) || null });
