@@ -1,11 +1,12 @@
 // One worker: is it alive and since when is that confirmed, why did it end last, what does it say.
 // Its terminal is loaded when somebody opens it.
-import { type ReactNode, Suspense, lazy } from "react";
+import type { ReactNode } from "react";
 import { useGet } from "@/api/queries";
 import { count } from "@/look/format";
 import { ForScope } from "@/login/ask";
 import { Link, navigate, path, usePath, useQuery } from "@/router";
 import { KeyHint } from "@/parts/key-hint";
+import { late } from "@/parts/late";
 import { Plain } from "@/parts/plain";
 import { AsOf, EmptyState, ErrorPanel, Panel, Skeleton } from "@/parts/says";
 import { Age, Id, Took, Unknown } from "@/parts/values";
@@ -20,7 +21,7 @@ import type { Worker } from "./shapes";
 import { WorkerActs } from "./worker-acts";
 import { WorkerMark } from "./worker-mark";
 
-const Terminal = lazy(() => import("@/terminal/terminal"));
+const Terminal = late(() => import("@/terminal/terminal"), <Skeleton rows={12} what="the terminal" />);
 const ROUTES = ["/api/v1/fleet/workers/"];
 
 export default function WorkerPage({ worker }: { worker: string }) {
@@ -69,7 +70,7 @@ export default function WorkerPage({ worker }: { worker: string }) {
           {open && (
             <Panel what="the terminal">
               <ForScope scope="operate" what="Watching a terminal">
-                <Suspense fallback={<Skeleton rows={12} what="the terminal" />}><Terminal worker={known.id} name={known.name} /></Suspense>
+                <Terminal worker={known.id} name={known.name} />
               </ForScope>
             </Panel>
           )}

@@ -1,7 +1,8 @@
 // Rows, bars and cards in all their states, from a made-up run.
 import "./run.css";
-import { Suspense, lazy, useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import type { Gallery } from "@/gallery/gallery";
+import { late } from "@/parts/late";
 import { WHOLE } from "./axis";
 import { criticalPath } from "./critical";
 import { EVERY_ROW, NOW } from "./every-row";
@@ -13,7 +14,7 @@ import { Patterned } from "./marks";
 import type { RunModel } from "./model";
 import { TimeView } from "./time-view";
 
-const TreeView = lazy(() => import("./tree-view"));
+const TreeView = late(() => import("./tree-view"), null);
 const critical = criticalPath(EVERY_ROW, NOW);
 const IDLE: ReadonlySet<number> = new Set();
 const now = () => NOW;
@@ -50,7 +51,7 @@ function List({ phone }: { phone: boolean }) {
   return <Box high={28 + model.rows.length * 28 + 4}><ListView {...model} label="Steps" height={28} phone={phone} /></Box>;
 }
 function Tree() {
-  return <Box high={900}><Suspense><TreeView model={useFixture()} showPath tidied={0} /></Suspense></Box>;
+  return <Box high={900}><TreeView model={useFixture()} showPath tidied={0} /></Box>;
 }
 
 const gallery: Gallery = {

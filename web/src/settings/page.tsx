@@ -1,8 +1,9 @@
 // Settings: who may, which machines, how this page looks, how the plane is set, what was done.
 // A section a page, each with its own address.
-import { type ComponentType, type LazyExoticComponent, Suspense, lazy } from "react";
+import type { ComponentType } from "react";
 import type { Session } from "@/api/session";
 import { ForScope } from "@/login/ask";
+import { late } from "@/parts/late";
 import { Plain } from "@/parts/plain";
 import { Link } from "@/router";
 import { Panel, Skeleton } from "@/parts/says";
@@ -10,20 +11,20 @@ import { PageHead, useTitle } from "@/shell/crumbs";
 
 type Section = {
   name: string;
-  Section: LazyExoticComponent<ComponentType>;
+  Section: ComponentType;
   /** What of it wants the scope `admin`; `unless` the plane shows it to this reader without. */
   admin?: { what: string; unless?(session: Session): boolean };
 };
 
 const SECTIONS: Record<string, Section> = {
-  keys: { name: "Keys", Section: lazy(() => import("./keys")), admin: { what: "Seeing and changing keys" } },
-  nodes: { name: "Node enrolment", Section: lazy(() => import("./enrolment")), admin: { what: "Adding a machine" } },
-  display: { name: "Display", Section: lazy(() => import("./display")) },
-  tags: { name: "Tags", Section: lazy(() => import("./tags")) },
-  audit: { name: "Audit log", Section: lazy(() => import("./audit")), admin: { what: "Reading the audit log" } },
+  keys: { name: "Keys", Section: late(() => import("./keys"), <Skeleton what="Keys" />), admin: { what: "Seeing and changing keys" } },
+  nodes: { name: "Node enrolment", Section: late(() => import("./enrolment"), <Skeleton what="Node enrolment" />), admin: { what: "Adding a machine" } },
+  display: { name: "Display", Section: late(() => import("./display"), <Skeleton what="Display" />) },
+  tags: { name: "Tags", Section: late(() => import("./tags"), <Skeleton what="Tags" />) },
+  audit: { name: "Audit log", Section: late(() => import("./audit"), <Skeleton what="Audit log" />), admin: { what: "Reading the audit log" } },
   // On the plane's own machine it is shown without a key.
-  configuration: { name: "Configuration", Section: lazy(() => import("./configuration")), admin: { what: "Seeing the configuration", unless: (session) => session.loopback && session.key_id === null } },
-  about: { name: "About", Section: lazy(() => import("./about")) },
+  configuration: { name: "Configuration", Section: late(() => import("./configuration"), <Skeleton what="Configuration" />), admin: { what: "Seeing the configuration", unless: (session) => session.loopback && session.key_id === null } },
+  about: { name: "About", Section: late(() => import("./about"), <Skeleton what="About" />) },
 };
 
 export default function SettingsPage({ section = "" }: { section?: string }) {
@@ -48,7 +49,7 @@ export default function SettingsPage({ section = "" }: { section?: string }) {
         <div className={`min-w-0 flex-1 ${chosen || !shown ? "" : "hidden sm:block"}`}>
           {shown ? (
             <Panel key={shown.name} what={shown.name}>
-              <Suspense fallback={<Skeleton what={shown.name} />}><Guarded section={shown} /></Suspense>
+              <Guarded section={shown} />
             </Panel>
           ) : <p className="text-text-2">Settings have no section <code><Plain text={section} /></code>. Choose one of the list.</p>}
         </div>

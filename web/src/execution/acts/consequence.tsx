@@ -1,6 +1,6 @@
 // What an act would do, as the plane says it: a sentence, what it touches, what it leaves alone.
-import { lazy, Suspense } from "react";
 import { count } from "@/look/format";
+import { late } from "@/parts/late";
 import { Plain } from "@/parts/plain";
 import { StateMark } from "@/parts/state-mark";
 import { Id } from "@/parts/values";
@@ -32,13 +32,5 @@ export function Consequence({ would }: { would: ActConsequence }) {
   );
 }
 
-const Form = lazy(() => import("./restart-form"));
-
 /** The form of a restart; loaded when somebody opens it. */
-export function RestartForm(props: Parameters<typeof Form>[0]) {
-  return (
-    <Suspense fallback={<p className="text-text-3">Asking what would run again</p>}>
-      <Form {...props} />
-    </Suspense>
-  );
-}
+export const RestartForm = late(() => import("./restart-form"), <p className="text-text-3">Asking what would run again</p>);
