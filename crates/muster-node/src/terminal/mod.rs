@@ -17,6 +17,7 @@ use muster_wire::fleet::terminal::{TerminalCommand, TerminalNews};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_tungstenite::tungstenite::Message;
@@ -146,7 +147,7 @@ struct Lane<'a> {
     /// By session, the way to its task.
     sessions: HashMap<String, mpsc::Sender<Wish>>,
     /// Sessions end with the connection: whoever watched opens them again.
-    tasks: JoinSet<String>,
+    tasks: JoinSet<()>,
     watchdog: Watchdog,
     /// The plane answers beats on this socket.
     answers: bool,
@@ -195,7 +196,7 @@ impl Lane<'_> {
                 Some(ended) = ends.join_next() => {
                     return ended.unwrap_or_else(|error| error.to_string());
                 }
-                Some(ended) = lane.tasks.join_next() => lane.forget(ended.ok()),
+                Some(_) = lane.tasks.join_next() => lane.forget_ended(),
                 Some(heard) = heard.recv() => lane.hear(heard),
             }
         }
@@ -242,6 +243,8 @@ impl Lane<'_> {
                 agent,
                 mode,
             } => {
+                // Whoever was told that a session ended may open one of the same id at once.
+                self.forget_ended();
                 if self.sessions.contains_key(&session_id) {
                     return self.error(session_id, "session_exists", "a session has this id");
                 }
@@ -252,16 +255,13 @@ impl Lane<'_> {
                 let (wishes, taken) = mpsc::channel(WISHES);
                 self.sessions.insert(session_id.clone(), wishes);
                 let session = Session {
-                    id: session_id.clone(),
+                    id: session_id,
                     agent,
                     mode,
                     supervisor: self.node.supervisor.clone(),
                     out: self.out.clone(),
                 };
-                self.tasks.spawn(async move {
-                    session.run(taken).await;
-                    session_id
-                });
+                self.tasks.spawn(session.run(taken));
                 self.node.terminal.viewers(self.sessions.len());
             }
             TerminalCommand::Input {
@@ -288,12 +288,16 @@ impl Lane<'_> {
     }
 
     fn wish(&mut self, session_id: String, wish: Wish) {
-        let Some(wishes) = self.sessions.get(&session_id) else {
-            return self.error(session_id, "session_not_found", "no session has this id");
-        };
-        if wishes.try_send(wish).is_err() {
-            let text = "the worker does not read what is typed; this was dropped";
-            self.error(session_id, "input_dropped", text);
+        let wishes = self.sessions.get(&session_id);
+        match wishes.map(|wishes| wishes.try_send(wish)) {
+            Some(Ok(())) => {}
+            Some(Err(TrySendError::Full(_))) => {
+                let text = "the worker does not read what is typed; this was dropped";
+                self.error(session_id, "input_dropped", text);
+            }
+            Some(Err(TrySendError::Closed(_))) | None => {
+                self.error(session_id, "session_not_found", "no session has this id");
+            }
         }
     }
 
@@ -311,14 +315,9 @@ impl Lane<'_> {
         }
     }
 
-    fn forget(&mut self, ended: Option<String>) {
-        match ended {
-            Some(id) => {
-                self.sessions.remove(&id);
-            }
-            // One that panicked does not say which it was; its way is closed.
-            None => self.sessions.retain(|_, wishes| !wishes.is_closed()),
-        }
+    /// Forgets the sessions that take no more wishes; each is one before it says that it ended.
+    fn forget_ended(&mut self) {
+        self.sessions.retain(|_, wishes| !wishes.is_closed());
         self.node.terminal.viewers(self.sessions.len());
     }
 }

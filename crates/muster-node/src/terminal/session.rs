@@ -58,11 +58,13 @@ impl Size {
 type Ended = (&'static str, String);
 
 impl Session {
-    /// Runs until the worker, the viewer or the socket ends.
+    /// Runs until the worker, the viewer or the socket ends. Takes no wishes any more by the time
+    /// at which it says so: its id may be used again then.
     pub(crate) async fn run(self, wishes: mpsc::Receiver<Wish>) {
         let (code, message) = match self.open().await {
             Ok(attachment) => self.watch(attachment, wishes).await,
             Err(ended) => {
+                drop(wishes);
                 self.error(ended.0, &ended.1).await;
                 ended
             }

@@ -115,7 +115,8 @@ async fn a_viewer_that_only_watches_cannot_type() {
 async fn a_worker_that_is_not_there_is_said() {
     let plane = Plane::new().await;
     let (_daemon, _served, mut terminal) = with_worker(&plane, "exec cat").await;
-    for agent in ["wrk_none", "../x", ""] {
+    // The same id again and again: it is free as soon as its session is said to be closed.
+    for agent in ["wrk_none", "../x", ""].repeat(100) {
         terminal
             .send(
                 json!({"type": "terminal.open", "session_id": "s", "agent": agent, "mode": "view"}),
