@@ -114,7 +114,7 @@ function LastMinute({ values, bucketMs }: { values: readonly (number | null)[]; 
 export function Flow({ flow }: { flow: Overview["flow"] }) {
   const hours = Math.round((flow.bucket_ms * flow.started.length) / 3_600_000);
   const line = (name: string, values: readonly (number | null)[], perMinute: number | null) => (
-    <span className="flex items-center gap-2">
+    <span className="flex flex-wrap items-center gap-x-2">
       <span className="text-text-2">{name}</span>
       <span className="hidden sm:inline-flex"><Sparkline values={values} unit={name} /></span>
       <LastMinute values={values} bucketMs={flow.bucket_ms} />
