@@ -90,7 +90,11 @@ export async function open(url: string, options: OpenOptions = {}): Promise<Watc
       const kept = what ? faults.filter((each) => !what.test(each)) : [];
       faults.splice(0, faults.length, ...kept);
     },
-    close: () => context.close(),
+    async close() {
+      // A route's handler that is still under way has nothing left to answer; that is no fault.
+      for (const routed of [...context.pages(), context]) await routed.unrouteAll({ behavior: "ignoreErrors" });
+      await context.close();
+    },
   };
 }
 
