@@ -136,6 +136,7 @@ describe("runs and executions", () => {
 
   test("a new run waits behind the bar, what ends changes in its place", async () => {
     await walk(page, "/ui/runs?t=all");
+    await linked(page);
     const idOf = async (row: ReturnType<typeof rows>) => /run_\w{26}/.exec((await row.textContent()) ?? "")?.[0];
     const before = await idOf(rows().first());
     const many = await total();
