@@ -16,15 +16,17 @@ type Section = {
   admin?: { what: string; unless?(session: Session): boolean };
 };
 
+const sectionOf = (name: string, load: () => Promise<{ default: ComponentType }>, admin?: Section["admin"]): Section => ({ name, Section: late(load, <Skeleton what={name} />), admin });
+
 const SECTIONS: Record<string, Section> = {
-  keys: { name: "Keys", Section: late(() => import("./keys"), <Skeleton what="Keys" />), admin: { what: "Seeing and changing keys" } },
-  nodes: { name: "Node enrolment", Section: late(() => import("./enrolment"), <Skeleton what="Node enrolment" />), admin: { what: "Adding a machine" } },
-  display: { name: "Display", Section: late(() => import("./display"), <Skeleton what="Display" />) },
-  tags: { name: "Tags", Section: late(() => import("./tags"), <Skeleton what="Tags" />) },
-  audit: { name: "Audit log", Section: late(() => import("./audit"), <Skeleton what="Audit log" />), admin: { what: "Reading the audit log" } },
+  keys: sectionOf("Keys", () => import("./keys"), { what: "Seeing and changing keys" }),
+  nodes: sectionOf("Node enrolment", () => import("./enrolment"), { what: "Adding a machine" }),
+  display: sectionOf("Display", () => import("./display")),
+  tags: sectionOf("Tags", () => import("./tags")),
+  audit: sectionOf("Audit log", () => import("./audit"), { what: "Reading the audit log" }),
   // On the plane's own machine it is shown without a key.
-  configuration: { name: "Configuration", Section: late(() => import("./configuration"), <Skeleton what="Configuration" />), admin: { what: "Seeing the configuration", unless: (session) => session.loopback && session.key_id === null } },
-  about: { name: "About", Section: late(() => import("./about"), <Skeleton what="About" />) },
+  configuration: sectionOf("Configuration", () => import("./configuration"), { what: "Seeing the configuration", unless: (session) => session.loopback && session.key_id === null }),
+  about: sectionOf("About", () => import("./about")),
 };
 
 export default function SettingsPage({ section = "" }: { section?: string }) {
